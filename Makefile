@@ -1,0 +1,264 @@
+# bpe - byte-level BPE tokenizers for SQLite. `make help` lists what there is to make.
+#
+# Settings (make NAME=value): CC, CFLAGS, LDFLAGS, PREFIX, DESTDIR, B (build folder),
+# PCRE2_LIB and JANSSON_LIB (static libraries to put inside bpe.so), SECONDS (of fuzzing).
+
+CC ?= cc
+CFLAGS ?= -O2 -g
+PREFIX ?= /usr/local
+DESTDIR ?=
+B ?= build
+PCRE2_LIB ?= $(shell $(CC) -print-file-name=libpcre2-8.a)
+JANSSON_LIB ?= $(shell $(CC) -print-file-name=libjansson.a)
+SQLITE_CFLAGS ?=
+SQLITE_LIBS ?= -lsqlite3
+SQLITE_SHELL ?= sqlite3
+SECONDS ?= 30
+FIXTURES ?=
+
+# ---- Machinery below -----------------------------------------------------------------------
+
+.DEFAULT_GOAL := all
+SHELL := /bin/sh
+SUFFIX := $(if $(filter Darwin,$(shell uname -s)),dylib,so)
+EXT := bpe.$(SUFFIX)
+HIDE := $(if $(filter dylib,$(SUFFIX)),,-Wl,--exclude-libs,ALL -Wl,-z,defs)
+
+WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes
+FLAGS = -std=c11 $(WARNINGS) $(WERROR) $(CFLAGS) $(SANITIZE) -fPIC -fvisibility=hidden -MMD -MP
+LIBS := $(PCRE2_LIB) $(JANSSON_LIB)
+TEST_LIBS = $(LIBS) $(SQLITE_LIBS) -lm -lpthread
+
+CORE := $(patsubst src/%.c,$(B)/src/%.o,$(wildcard src/*.c))
+GLUE := $(patsubst ext/%.c,$(B)/ext/%.o,$(wildcard ext/*.c))
+GLUE_STATIC := $(patsubst ext/%.c,$(B)/static/%.o,$(wildcard ext/*.c))
+ORACLE := $(patsubst tests/%.c,$(B)/tests/%.o,$(wildcard tests/oracle*.c))
+SLT := $(patsubst tests/%.c,$(B)/tests/%.o,$(wildcard tests/slt*.c))
+PROP := $(patsubst tests/%.c,$(B)/tests/%.o,$(wildcard tests/prop*.c))
+BENCH := $(patsubst tests/bench/%.c,$(B)/bench/%.o,$(wildcard tests/bench/*.c))
+UNITS := $(patsubst tests/%.c,$(B)/bin/%,$(wildcard tests/unit_*.c))
+FUZZERS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+SQL_TESTS := $(wildcard tests/sql/*.test)
+
+# The programs that talk SQL come in two kinds: `slt` loads bpe.so as anyone does, `slt-static`
+# has the glue linked in, which is what sanitizers need.
+STATIC_FLAGS := -DSQLITE_CORE -DSLT_STATIC
+
+.PHONY: all test unit prop oom sql vectors demo exports layers selftest replay poison \
+  test-static asan ubsan tsan valgrind fuzz bench lint format-check test-fixtures test-current \
+  install uninstall clean help
+
+all: $(EXT) ## build ./bpe.so, the loadable extension
+
+# Debian compiles libjansson.a for programs, not for shared objects: one function that nobody here
+# calls, json_loadf, refers to stdin in a way that only a program can. A symbol of our own in its
+# place (ext/json.c has it) makes the library fit.
+ifeq ($(SUFFIX),so)
+JANSSON_SHARED := $(B)/libjansson.a
+$(JANSSON_SHARED): $(JANSSON_LIB)
+	@mkdir -p $(@D)
+	objcopy --redefine-sym stdin=json_no_stdin $< $@
+else
+JANSSON_SHARED := $(JANSSON_LIB)
+endif
+
+$(EXT): $(CORE) $(GLUE) $(JANSSON_SHARED)
+	$(CC) -shared $(CFLAGS) $(SANITIZE) $(LDFLAGS) -o $@ $^ $(PCRE2_LIB) $(HIDE)
+
+$(B)/src/%.o: src/%.c
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) -c -o $@ $<
+
+$(B)/src/builtin_data.o: $(wildcard data/encodings/*.merges)
+
+$(B)/ext/%.o: ext/%.c
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) $(SQLITE_CFLAGS) -c -o $@ $<
+
+$(B)/static/%.o: ext/%.c
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) $(STATIC_FLAGS) $(SQLITE_CFLAGS) -c -o $@ $<
+
+$(B)/tests/%.o: tests/%.c
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) $(SQLITE_CFLAGS) -c -o $@ $<
+
+$(B)/tests-static/%.o: tests/%.c
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) $(STATIC_FLAGS) $(SQLITE_CFLAGS) -c -o $@ $<
+
+$(B)/bench/%.o: tests/bench/%.c
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) $(SQLITE_CFLAGS) -c -o $@ $<
+
+$(B)/fuzz/%.o: tests/fuzz/%.c
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) $(STATIC_FLAGS) $(SQLITE_CFLAGS) -c -o $@ $<
+
+LINK = @mkdir -p $(@D) && $(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) -o $@ $^ $(TEST_LIBS)
+
+$(UNITS): $(B)/bin/unit_%: $(B)/tests/unit_%.o $(ORACLE) $(CORE)
+	$(LINK)
+$(B)/bin/oom: $(B)/tests/oom.o $(CORE)
+	$(LINK)
+$(B)/bin/prop: $(PROP) $(ORACLE) $(CORE)
+	$(LINK)
+$(B)/bin/slt: $(SLT)
+	$(LINK)
+$(B)/bin/vectors: $(B)/tests/vectors.o
+	$(LINK)
+$(B)/bin/bugs: $(B)/tests/bugs.o
+	$(LINK)
+$(B)/bin/slt-static: $(SLT:$(B)/tests/%=$(B)/tests-static/%) $(GLUE_STATIC) $(CORE)
+	$(LINK)
+$(B)/bin/vectors-static: $(B)/tests-static/vectors.o $(GLUE_STATIC) $(CORE)
+	$(LINK)
+$(B)/bin/bugs-static: $(B)/tests-static/bugs.o $(GLUE_STATIC) $(CORE)
+	$(LINK)
+$(B)/bin/replay-%: $(B)/fuzz/fuzz_%.o $(B)/fuzz/replay.o $(ORACLE) $(GLUE_STATIC) $(CORE)
+	$(LINK)
+$(B)/bin/bench: $(BENCH)
+	$(LINK)
+
+-include $(wildcard $(B)/*/*.d)
+
+# ---- Tests -----------------------------------------------------------------------------------
+
+# Every check prints "N passed, N failed" as its last line; `make test` adds them up.
+TALLY := $(B)/tally
+RUN = tests/run.sh $(TALLY)
+
+test: ## all tests that need only the packages of README: offline, under 10 minutes
+	@rm -f $(TALLY)
+	@$(MAKE) --no-print-directory unit sql vectors oom demo exports layers selftest replay \
+	  test-static poison prop
+	@tests/run.sh --sum $(TALLY)
+
+unit: $(UNITS) ## the core's rooms, each through its own header
+	@for u in $(UNITS); do $(RUN) $$u || exit 1; done
+
+prop: $(B)/bin/prop $(EXT) ## random texts and models against the slow twin: 1,000,000 cases
+	@$(RUN) $(B)/bin/prop
+
+oom: $(B)/bin/oom $(B)/bin/slt-static ## every allocation fails once, and from then on
+	@$(RUN) $(B)/bin/oom
+	@$(RUN) $(B)/bin/slt-static --oom $(filter-out %/runner.test,$(SQL_TESTS))
+
+sql: $(B)/bin/slt $(EXT) ## tests/sql/*.test through the real loader
+	@$(RUN) $(B)/bin/slt --ext ./bpe $(SQL_TESTS)
+
+vectors: $(B)/bin/vectors $(B)/bin/bugs $(EXT) ## reference ids, splits and decodings; reported bugs of others
+	@$(RUN) $(B)/bin/vectors
+	@$(RUN) $(B)/bin/bugs
+
+demo: $(EXT) ## the README session on documents that every machine has
+	@$(RUN) tests/demo.sh
+
+exports: $(EXT) ## one exported symbol, nothing wanted from outside but libc
+	@$(RUN) tests/exports.sh
+
+layers: ## the include lists point only downwards
+	@$(RUN) tests/layers.sh
+
+selftest: $(B)/bin/slt $(EXT) ## each harness can fail
+	@$(RUN) tests/selftest.sh
+
+replay: $(FUZZERS:%=$(B)/bin/replay-%) ## every fuzzer over its kept inputs
+	@for f in $(FUZZERS); do $(RUN) $(B)/bin/replay-$$f tests/fuzz/corpus/$$f || exit 1; done
+
+poison: $(EXT) ## another extension's pcre2_compile changes nothing
+	@$(RUN) tests/poison/poison.sh
+
+test-static: $(B)/bin/slt-static $(B)/bin/vectors-static $(B)/bin/bugs-static ## the same with the extension linked in
+	@$(RUN) $(B)/bin/slt-static $(SQL_TESTS)
+	@$(RUN) $(B)/bin/vectors-static
+	@$(RUN) $(B)/bin/bugs-static
+
+SANITIZED := unit test-static oom replay
+
+asan: ## the tests under AddressSanitizer and LeakSanitizer
+	@rm -f build/asan/tally
+	@$(MAKE) --no-print-directory B=build/asan CFLAGS="-O1 -g -fno-omit-frame-pointer" \
+	  SANITIZE="-fsanitize=address -fno-sanitize-recover=all" $(SANITIZED)
+	@$(MAKE) --no-print-directory B=build/asan CFLAGS="-O1 -g -fno-omit-frame-pointer" \
+	  SANITIZE="-fsanitize=address -fno-sanitize-recover=all" build/asan/bin/prop
+	@tests/run.sh build/asan/tally build/asan/bin/prop --cases 20000 --core
+	@tests/run.sh --sum build/asan/tally
+
+ubsan: ## the tests under UndefinedBehaviorSanitizer
+	@rm -f build/ubsan/tally
+	@$(MAKE) --no-print-directory B=build/ubsan CFLAGS="-O1 -g" \
+	  SANITIZE="-fsanitize=undefined -fno-sanitize-recover=all" $(SANITIZED) build/ubsan/bin/prop
+	@tests/run.sh build/ubsan/tally build/ubsan/bin/prop --cases 20000 --core
+	@tests/run.sh --sum build/ubsan/tally
+
+VALGRIND := valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite,possible
+
+valgrind: $(B)/bin/slt $(B)/bin/unit_merge $(B)/bin/unit_encode $(EXT) ## SQL tests and two rooms under valgrind
+	@rm -f $(B)/tally-valgrind
+	@for u in unit_merge unit_encode; do \
+	  tests/run.sh $(B)/tally-valgrind $(VALGRIND) $(B)/bin/$$u || exit 1; done
+	@tests/run.sh $(B)/tally-valgrind $(VALGRIND) $(B)/bin/slt --ext ./bpe \
+	  $(filter-out %/bugs_perf.test %/limits.test,$(SQL_TESTS))
+	@tests/run.sh --sum $(B)/tally-valgrind
+
+FUZZ_FLAGS := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
+
+fuzz: ## libFuzzer over every surface, SECONDS=30 each (needs clang)
+	@$(MAKE) --no-print-directory CC=clang B=build/fuzz-clang CFLAGS="$(FUZZ_FLAGS)" fuzz-run
+
+.PHONY: fuzz-run
+fuzz-run: $(FUZZERS:%=$(B)/bin/fuzzer-%)
+	@for f in $(FUZZERS); do mkdir -p $(B)/corpus-$$f && \
+	  $(B)/bin/fuzzer-$$f -max_total_time=$(SECONDS) -max_len=4096 -timeout=20 -rss_limit_mb=4096 \
+	    $$(test ! -f tests/fuzz/$$f.dict || echo -dict=tests/fuzz/$$f.dict) \
+	    $(B)/corpus-$$f tests/fuzz/corpus/$$f || exit 1; done
+
+$(B)/bin/fuzzer-%: $(B)/fuzz/fuzz_%.o $(ORACLE) $(GLUE_STATIC) $(CORE)
+	$(CC) -fsanitize=fuzzer,address,undefined -o $@ $^ $(TEST_LIBS)
+
+test-fixtures: $(B)/bin/vectors $(EXT) ## texts of public test suites, kept outside the tree: FIXTURES=folder
+	@test -n "$(FIXTURES)" || { echo "test-fixtures: say FIXTURES=folder" >&2; exit 1; }
+	@rm -f $(TALLY)-fixtures
+	@tests/run.sh $(TALLY)-fixtures $(B)/bin/vectors --fixtures "$(FIXTURES)"
+	@tests/run.sh --sum $(TALLY)-fixtures
+
+test-current: $(EXT) ## the SQL tests on the newest SQLite (fetched from npm)
+	tests/hosts/current.sh build/hosts
+	@rm -f build/current/tally
+	@$(MAKE) --no-print-directory B=build/current \
+	  SQLITE_CFLAGS="-I$(CURDIR)/build/hosts/sqlite" \
+	  SQLITE_LIBS="-L$(CURDIR)/build/hosts/sqlite -lsqlite3 -Wl,-rpath,$(CURDIR)/build/hosts/sqlite" \
+	  build/current/bin/slt build/current/bin/vectors build/current/bin/bugs
+	@tests/run.sh build/current/tally build/current/bin/slt --ext ./bpe $(SQL_TESTS)
+	@tests/run.sh build/current/tally build/current/bin/vectors
+	@tests/run.sh build/current/tally build/current/bin/bugs
+	@tests/run.sh --sum build/current/tally
+
+lint: ## warnings are errors with gcc and clang; cppcheck; the analyzers
+	$(MAKE) --no-print-directory CC=gcc B=build/lint-gcc WERROR=-Werror EXT=build/lint-gcc/bpe.so \
+	  build/lint-gcc/bpe.so build/lint-gcc/bin/slt build/lint-gcc/bin/prop $(UNITS:$(B)/%=build/lint-gcc/%)
+	$(MAKE) --no-print-directory CC=clang B=build/lint-clang WERROR=-Werror \
+	  EXT=build/lint-clang/bpe.so build/lint-clang/bpe.so build/lint-clang/bin/slt \
+	  build/lint-clang/bin/prop $(UNITS:$(B)/%=build/lint-clang/%)
+	cppcheck -q --error-exitcode=1 --enable=warning,portability --inline-suppr \
+	  --suppress=missingIncludeSystem -Isrc src ext
+
+format-check: ## sources are as .clang-format has them (prints what is not)
+	clang-format --dry-run -Werror $(filter-out src/unicode_table.c,$(wildcard src/*.[ch] ext/*.[ch]))
+
+bench: $(EXT) $(B)/bin/bench ## speed through SQL, beside PyPI tiktoken
+	tests/bench/bench.sh $(B)/bin/bench
+
+install: $(EXT) ## copy the extension to PREFIX/lib/sqlite3
+	install -d $(DESTDIR)$(PREFIX)/lib/sqlite3
+	install -m 644 $(EXT) $(DESTDIR)$(PREFIX)/lib/sqlite3/$(EXT)
+
+uninstall: ## and remove it
+	rm -f $(DESTDIR)$(PREFIX)/lib/sqlite3/$(EXT)
+
+clean: ## remove everything that was built
+	rm -rf build $(EXT)
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1 \2/p' Makefile | awk '{n=$$1; sub(/^[^ ]* /, ""); printf "  %-14s %s\n", n, $$0}'

@@ -1,0 +1,174 @@
+/* call.c - options bound to a tokenizer, and kept for as long as they cannot change.
+**
+** A call is everything that a scan or a scalar needs besides its text: tokenizer, options,
+** finders for special tokens, pattern. It is immutable and counted. Building one can cost more
+** than a short text (a finder over a thousand special tokens), so it is kept:
+**
+** - A scalar keeps it as auxdata. SQLite keeps auxdata of argument i for as long as argument i is
+**   constant, so a call without options hangs at the tokenizer, and one with options at the
+**   options, where the tokenizer is compared at each use because it may be a column.
+** - A table function keeps its latest one and compares both arguments (tables.c).
+** - The connection keeps the one of the default tokenizer without options, the most common.
+**
+** A name means one content for good, so equal arguments make equal calls.
+*/
+#include "ext.h"
+
+#include <string.h>
+
+void call_release(void *arg)
+{
+  call *k = arg;
+  if (!k || --k->refs > 0) return;
+  bpe_finder_free(k->allowed);
+  bpe_finder_free(k->forbidden);
+  bpe_pattern_free(k->pattern);
+  tokenizer_release(k->tok);
+  options_clear(&k->opt);
+  sqlite3_free(k);
+}
+
+static int check_digest(const call *k, failure *f)
+{
+  uint8_t digest[32];
+  if (!k->opt.has_digest) return SQLITE_OK;
+  bpe_model_digest(k->tok->model, digest);
+  if (memcmp(digest, k->opt.digest, sizeof digest) == 0) return SQLITE_OK;
+  return fail(f, "option digest is not that of tokenizer: %s", k->tok->name);
+}
+
+static int bind_finders(call *k, failure *f)
+{
+  const bpe_model *m = k->tok->model;
+  const options *o = &k->opt;
+  bpe_error e = {0};
+  bpe_status st = BPE_OK;
+  if (o->allow_all) {
+    st = bpe_finder_new(m, NULL, 0, &e, &k->allowed);
+  } else if (o->allow.n > 0) {
+    st = bpe_finder_new(m, o->allow.names, o->allow.n, &e, &k->allowed);
+  }
+  if (st != BPE_OK) return fail_status(f, st, &e);
+  if (o->forbid_all) {
+    st = bpe_finder_new_forbidden(m, NULL, 0, NULL, 0, &e, &k->forbidden);
+  } else if (o->forbid_rest && !o->allow_all) { /* of "all" nothing is the rest */
+    st = bpe_finder_new_forbidden(m, NULL, 0, o->allow.names, o->allow.n, &e, &k->forbidden);
+  } else if (o->forbid.n > 0) {
+    st = bpe_finder_new_forbidden(m, o->forbid.names, o->forbid.n, NULL, 0, &e, &k->forbidden);
+  }
+  return st == BPE_OK ? SQLITE_OK : fail_status(f, st, &e);
+}
+
+static int bind(conn *c, call *k, int who, failure *f)
+{
+  const options *o = &k->opt;
+  bpe_error e = {0};
+  if (check_digest(k, f) != SQLITE_OK || bind_finders(k, f) != SQLITE_OK) return f->rc;
+  if (o->has_pattern) {
+    const bpe_status st = bpe_pattern_new(&c->alloc, o->pattern.text, o->pattern.len,
+                                          o->is_regex, &e, &k->pattern);
+    if (st != BPE_OK) return fail_status(f, st, &e);
+  }
+  k->walk = (bpe_walk_options){
+      .allowed = k->allowed,
+      .forbidden = k->forbidden,
+      .pattern = k->pattern,
+      .document = o->document,
+      .split_only = who == FOR_PIECES,
+      .stop = interrupted,
+      .stop_ctx = c,
+  };
+  return SQLITE_OK;
+}
+
+/* An absent or NULL value is no bytes. False: out of memory. */
+static bool key_bytes(sqlite3_value *v, bytes *out)
+{
+  *out = (bytes){.data = (const uint8_t *)"", .len = 0};
+  return !v || value_is_null(v) || value_bytes(v, out);
+}
+
+static call *call_alloc(bytes tokenizer_key, bytes options_key)
+{
+  const sqlite3_uint64 size =
+      sizeof(call) + (sqlite3_uint64)tokenizer_key.len + options_key.len;
+  call *k = sqlite3_malloc64(size);
+  if (!k) return NULL;
+  uint8_t *keys = (uint8_t *)(k + 1);
+  *k = (call){
+      .refs = 1,
+      .tokenizer_key = {keys, tokenizer_key.len},
+      .options_key = {keys + tokenizer_key.len, options_key.len},
+  };
+  memcpy(keys, tokenizer_key.data, tokenizer_key.len);
+  memcpy(keys + tokenizer_key.len, options_key.data, options_key.len);
+  return k;
+}
+
+int call_new(conn *c, sqlite3_value *name, sqlite3_value *opts, int who, failure *f, call **out)
+{
+  *out = NULL;
+  bytes name_key, options_key;
+  if (!key_bytes(name, &name_key) || !key_bytes(opts, &options_key)) {
+    return fail_code(f, SQLITE_NOMEM);
+  }
+  call *k = call_alloc(name_key, options_key);
+  if (!k) return fail_code(f, SQLITE_NOMEM);
+  k->has_tokenizer = name != NULL;
+  k->has_options = opts && !value_is_null(opts);
+  if (tokenizer_get(c, name, f, &k->tok) != SQLITE_OK ||
+      options_parse(opts, who, f, &k->opt) != SQLITE_OK || bind(c, k, who, f) != SQLITE_OK) {
+    call_release(k);
+    return f->rc;
+  }
+  *out = k;
+  return SQLITE_OK;
+}
+
+static bool is_key(sqlite3_value *v, bytes key)
+{
+  bytes b;
+  return sqlite3_value_type(v) == SQLITE_TEXT && value_bytes(v, &b) && b.len == key.len &&
+         memcmp(b.data, key.data, b.len) == 0;
+}
+
+bool call_is_for(const call *k, sqlite3_value *name, sqlite3_value *opts)
+{
+  const bool has_options = opts && !value_is_null(opts);
+  if (k->has_tokenizer != (name != NULL) || k->has_options != has_options) return false;
+  return (!name || is_key(name, k->tokenizer_key)) &&
+         (!has_options || is_key(opts, k->options_key));
+}
+
+/* The default tokenizer without options, which is the same call whoever asks. */
+static int call_plain(conn *c, failure *f, call **out)
+{
+  if (!c->plain && call_new(c, NULL, NULL, FOR_COUNT, f, &c->plain) != SQLITE_OK) return f->rc;
+  c->plain->refs++;
+  *out = c->plain;
+  return SQLITE_OK;
+}
+
+int call_get(sqlite3_context *ctx, int argc, sqlite3_value **argv, int tokenizer_arg, int who,
+             failure *f, call **out)
+{
+  conn *c = sqlite3_user_data(ctx);
+  *out = NULL;
+  if (argc <= tokenizer_arg) return call_plain(c, f, out);
+  sqlite3_value *name = argv[tokenizer_arg];
+  sqlite3_value *opts = argc > tokenizer_arg + 1 ? argv[tokenizer_arg + 1] : NULL;
+  if (opts && value_is_null(opts)) opts = NULL;
+  if (value_is_null(name)) return SQLITE_OK;
+  const int slot = opts ? tokenizer_arg + 1 : tokenizer_arg;
+  call *k = sqlite3_get_auxdata(ctx, slot);
+  if (k && k->has_options == (opts != NULL) && is_key(name, k->tokenizer_key)) {
+    k->refs++;
+    *out = k;
+    return SQLITE_OK;
+  }
+  if (call_new(c, name, opts, who, f, &k) != SQLITE_OK) return f->rc;
+  *out = k;
+  k->refs++; /* for the slot; the destructor may run before set_auxdata returns */
+  sqlite3_set_auxdata(ctx, slot, k, call_release);
+  return SQLITE_OK;
+}

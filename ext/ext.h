@@ -1,0 +1,280 @@
+/* ext.h - what the files of ext/ share: the connection, its tokenizers, arguments, errors.
+**
+** The glue knows SQLite, jansson and bpe.h, nothing else of src/. One `conn` per database
+** connection is borrowed by every function and module registered on it, each registration
+** holding one reference that SQLite gives back through conn_release.
+**
+** A failing helper leaves one message, made by fail(): "<sql name>: <what>: <object>", owned by
+** the caller's `failure`, and returns a SQLite result code. Scalars hand it to the context,
+** virtual tables to zErrMsg:
+**
+**     failure f = {.name = "bpe_count"};
+**     if (call_get(ctx, c, argc, argv, 1, FOR_COUNT, &f, &k) != SQLITE_OK) {
+**       failure_to_context(&f, ctx);
+**       return;
+**     }
+*/
+#ifndef EXT_H
+#define EXT_H
+
+#include "../src/bpe.h"
+
+#ifdef SQLITE_CORE
+#include "sqlite3.h"
+#else
+#include "sqlite3ext.h"
+extern const sqlite3_api_routines *sqlite3_api;
+#endif
+
+/* Whether the running SQLite is new enough for an API and was built with it. An API newer than
+** the headers of the build needs an #if of its own around the use. */
+#ifdef SQLITE_CORE
+#define HAVE(version, member) (sqlite3_libversion_number() >= (version))
+#else
+#define HAVE(version, member) \
+  (sqlite3_libversion_number() >= (version) && sqlite3_api->member != NULL)
+#endif
+
+#ifndef SQLITE_RESULT_SUBTYPE
+#define SQLITE_RESULT_SUBTYPE 0x001000000
+#endif
+
+#define OLDEST_SQLITE 3031000
+#define DEFAULT_TOKENIZER "o200k_base"
+#define JSON_SUBTYPE 74 /* 'J', as the JSON functions mark their results */
+
+#if defined(__GNUC__)
+#define PRINTF_LIKE(text, first) __attribute__((format(printf, text, first)))
+#else
+#define PRINTF_LIKE(text, first)
+#endif
+
+typedef struct bytes {
+  const uint8_t *data; /* borrowed; never NULL */
+  size_t len;
+} bytes;
+
+/* ---- Connection (ext_main.c) -------------------------------------------------------------- */
+
+typedef struct tokenizer tokenizer;
+typedef struct call call;
+
+typedef struct conn {
+  sqlite3 *db;
+  int refs; /* one per registration, plus the entry point's own while it runs */
+  bpe_alloc alloc;
+  tokenizer *tokenizers; /* loaded ones, newest first (registry.c) */
+  call *plain;           /* default tokenizer, no options; made on first use (call.c) */
+  int64_t next_tick;     /* monotonic nanoseconds; interrupt.c */
+  unsigned ticks;
+} conn;
+
+void conn_release(void *); /* xDestroy of every registration */
+
+/* ---- Failures (errors.c) ------------------------------------------------------------------- */
+
+typedef struct failure {
+  const char *name; /* the SQL function or table at fault, borrowed */
+  int rc;           /* SQLITE_OK: no failure */
+  char *text;       /* owned, from sqlite3_mprintf; NULL: the code's own text */
+} failure;
+
+/* Records the first failure and returns its code. fail: SQLITE_ERROR and "<name>: <format>". */
+int fail(failure *, const char *format, ...) PRINTF_LIKE(2, 3);
+int fail_code(failure *, int rc);
+/* A status of the core: NOMEM, TOOBIG and STOPPED become SQLite's own codes, the rest text. */
+int fail_status(failure *, bpe_status, const bpe_error *);
+/* As fail_status, where TOOBIG is no matter of memory and the error says what is too big. */
+int fail_text(failure *, const bpe_error *);
+void failure_to_context(failure *, sqlite3_context *); /* and frees it */
+int failure_to_vtab(failure *, sqlite3_vtab *);        /* and frees it; returns the code */
+void failure_clear(failure *);
+
+/* Bytes of a user fit for a message: well-formed, on one line, cut after SHOWN_BYTES. */
+enum { SHOWN_BYTES = 100, SHOWN_SIZE = SHOWN_BYTES + 8 };
+const char *shown(bytes, char out[SHOWN_SIZE]);
+
+/* ---- Interrupts (interrupt.c) -------------------------------------------------------------- */
+
+/* The stop callback of every long loop: non-zero once sqlite3_interrupt was called or a progress
+** handler has said so. */
+int interrupted(void *conn);
+
+/* ---- Arguments (args.c) -------------------------------------------------------------------- */
+
+/* Text as the contract has it: TEXT is its UTF-8, BLOB its bytes, numbers their text. False:
+** out of memory. The value is not NULL. */
+bool value_bytes(sqlite3_value *, bytes *out);
+bool value_is_null(sqlite3_value *);
+const char *value_type_name(sqlite3_value *);
+/* Ids from a JSON array or a packed BLOB of `width` bits. *ids is the caller's to sqlite3_free;
+** it may be NULL when n is 0. */
+int value_ids(sqlite3_value *, int width, failure *, uint32_t **ids, size_t *n);
+
+/* ---- JSON (json.c) ------------------------------------------------------------------------- */
+
+/* A parsed document and the memory of all its nodes, which die together. Zero is empty. */
+typedef struct json_doc {
+  struct json_t *root; /* an array or an object */
+  struct json_chunk *chunks;
+} json_doc;
+
+void json_setup(void); /* once per entry, before the first parse */
+/* `what` begins the message about malformed text: "<name>: <what>: <why>". */
+int json_parse(bytes text, const char *what, failure *, json_doc *out);
+void json_doc_clear(json_doc *);
+/* Appends a JSON string literal of the bytes, U+FFFD where they are malformed. */
+void json_append_string(bpe_buffer *, const void *text, size_t len);
+void json_append_ids(bpe_buffer *, const uint32_t *ids, size_t n);
+
+/* ---- Tokenizers (registry.c) --------------------------------------------------------------- */
+
+/* One loaded tokenizer of one connection: a model and its coder. Reference-counted. */
+struct tokenizer {
+  int refs;
+  int builtin;      /* index of the built-in encoding */
+  const char *name; /* what it is built in as; static */
+  bpe_model *model;
+  bpe_coder *coder;
+  enum { UNKNOWN, DISTINCT, DUPLICATES } spelling; /* tokenizer_spells_once */
+  tokenizer *next;
+};
+
+/* The tokenizer that a name value means: an argument of SQL, or NULL for the default. The
+** caller gets one reference. A NULL SQL value is the caller's business and must not come here. */
+int tokenizer_get(conn *, sqlite3_value *name, failure *, tokenizer **out);
+/* A loaded built-in, or NULL; no reference. */
+tokenizer *tokenizer_loaded(const conn *, int builtin);
+void tokenizer_release(tokenizer *); /* NULL is fine */
+/* Whether no two entries of the vocabulary have the same bytes, so that finding one is finding
+** all. The first call looks at every entry. */
+bool tokenizer_spells_once(tokenizer *);
+
+/* ---- Options (options.c) ------------------------------------------------------------------- */
+
+/* Who is asking: each key of the options object says which of these know it. */
+enum {
+  FOR_COUNT = 1 << 0, FOR_ENCODE = 1 << 1, FOR_ENCODE_BLOB = 1 << 2, FOR_TOKENS = 1 << 3,
+  FOR_PIECES = 1 << 4, FOR_DECODE = 1 << 5, FOR_DECODE_BLOB = 1 << 6
+};
+
+typedef struct name_list {
+  bpe_name *names; /* owned; the text is the document's */
+  size_t n;
+} name_list;
+
+typedef struct options {
+  json_doc doc; /* owns every string below */
+  bool allow_all, forbid_all, forbid_rest; /* `special` of the encode family */
+  name_list allow, forbid;
+  bpe_specials specials; /* `special` of decode */
+  bool document;
+  bool has_digest;
+  uint8_t digest[32];
+  int width;                 /* 32 or 16 */
+  bool has_pad_to;
+  uint64_t pad_to;
+  const bpe_name *pad;       /* NULL: not given; else &pad_name */
+  bpe_name pad_name;
+  bpe_repair errors;
+  bool has_pattern, is_regex; /* bpe_pieces */
+  bpe_name pattern;           /* a name, or a regex */
+} options;
+
+/* A NULL value is "no options". On failure *out is empty, and clear is still fine. */
+int options_parse(sqlite3_value *, int who, failure *, options *out);
+void options_clear(options *);
+
+/* ---- Calls (call.c) ------------------------------------------------------------------------ */
+
+/* One call's settings: options parsed and bound to a tokenizer. Immutable, reference-counted. */
+struct call {
+  int refs;
+  tokenizer *tok; /* a reference */
+  options opt;
+  bpe_finder *allowed, *forbidden;
+  bpe_pattern *pattern;
+  bpe_walk_options walk; /* points at the above; ready for bpe_walk_start */
+  bool has_tokenizer, has_options;
+  bytes tokenizer_key, options_key; /* the arguments it was made of; in the same allocation */
+};
+
+/* The call that these arguments make. Either value may be NULL (absent: the defaults), an
+** options value may also be SQL NULL (none). Checks the digest option. One reference. */
+int call_new(conn *, sqlite3_value *tokenizer, sqlite3_value *opts, int who, failure *,
+             call **out);
+/* Whether these arguments would make this very call (for the same `who`). */
+bool call_is_for(const call *, sqlite3_value *tokenizer, sqlite3_value *opts);
+/* call_new for a scalar function whose arguments from tokenizer_arg on are tokenizer and options,
+** kept as auxdata for as long as SQLite says that they are constant. *out NULL on SQLITE_OK: the
+** tokenizer is SQL NULL, and so is the result. One reference of the caller's own. */
+int call_get(sqlite3_context *, int argc, sqlite3_value **argv, int tokenizer_arg, int who,
+             failure *, call **out);
+void call_release(void *); /* NULL is fine */
+
+/* ---- Table functions (tables.c) ------------------------------------------------------------ */
+
+enum { MAX_ARGUMENTS = 3 };
+
+typedef struct table {
+  sqlite3_vtab base;
+  conn *c;          /* borrowed: the module's registration holds it */
+  const char *name; /* of the table function */
+  call *last;       /* of the latest scan: joins start a scan per row; a reference */
+} table;
+
+int table_connect(sqlite3 *, conn *, const char *name, const char *schema, sqlite3_vtab **,
+                  char **error);
+int table_disconnect(sqlite3_vtab *);
+
+/* The hidden columns of a table function, which are its arguments in this order. */
+typedef struct arguments {
+  int first_column, n;
+  int n_required;         /* the first n_required must be given */
+  int tokenizer, options; /* argument numbers; -1: there is none */
+  int who;                /* FOR_... of the options */
+} arguments;
+
+/* Plans the arguments: xFilter gets those given, in column order, and bit i of idxNum says that
+** the i-th is given. *n_argv is how many. SQLITE_CONSTRAINT: one comes from a table that this
+** join order has not reached yet. */
+int table_plan(table *, const arguments *, sqlite3_index_info *, int *n_argv);
+/* Whether the one ORDER BY term is column `column` (or the rowid), ascending. */
+bool table_ordered_by(const sqlite3_index_info *, int column);
+/* Whether any of the columns first .. last is read. */
+bool table_uses(const sqlite3_index_info *, int first, int last);
+
+/* A scan's arguments and what they mean. Zero is closed. */
+typedef struct scan {
+  sqlite3_value *args[MAX_ARGUMENTS]; /* owned copies by argument number; NULL: absent */
+  call *call;
+  bytes input;    /* of args[0], where a table reads text */
+  bpe_walk *walk; /* owned; over input */
+} scan;
+
+/* Takes the arguments of xFilter as table_plan numbered them, into a closed scan, and starts the
+** walk over the text where n_required says that there is one. *empty: one of
+** them is NULL and may not be, so the scan has no rows, and no call. On failure, close it. */
+int scan_open(scan *, table *, const arguments *, int idx_num, sqlite3_value **argv, failure *,
+              bool *empty);
+void scan_close(scan *);
+/* The value of a hidden column; an absent tokenizer is the default's name. */
+void scan_result(const scan *, const arguments *, sqlite3_context *, int column);
+
+/* Bytes as TEXT, U+FFFD where they are malformed. */
+int result_repaired(sqlite3_context *, conn *, const void *text, size_t len);
+
+/* ---- What each file contributes to the tables of ext_main.c -------------------------------- */
+
+typedef struct function_row {
+  const char *name; /* NULL ends the table */
+  int n_arg;
+  int flags;
+  void (*func)(sqlite3_context *, int, sqlite3_value **);
+} function_row;
+
+extern const function_row encode_functions[], decode_functions[], info_functions[];
+extern const sqlite3_module tokens_module, pieces_module, vocab_module, merges_module,
+    tokenizers_module;
+
+#endif

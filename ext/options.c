@@ -1,0 +1,261 @@
+/* options.c - the JSON object that is the last argument of most functions.
+**
+** One table says which functions know a key; a key that the asking function does not know, a key
+** said twice, a JSON null and a value of the wrong type are errors that name the key, so a
+** misspelt option never means "the default". NULL, like an absent argument, is no options.
+**
+**     {"special": {"allow": ["<|endoftext|>"], "error": "rest"}, "document": true}
+**
+** Only what the text alone decides is checked here. Whether a name is a special token, or a regex
+** compiles, is the core's question when call.c binds the options to a tokenizer.
+*/
+#include "ext.h"
+
+#include <jansson.h>
+#include <string.h>
+
+enum {
+  ENCODE_FAMILY = FOR_COUNT | FOR_ENCODE | FOR_ENCODE_BLOB | FOR_TOKENS,
+  DECODE_FAMILY = FOR_DECODE | FOR_DECODE_BLOB
+};
+
+static bool is_word(const json_t *v, const char *word)
+{
+  return json_is_string(v) && json_string_length(v) == strlen(word) &&
+         memcmp(json_string_value(v), word, strlen(word)) == 0;
+}
+
+static bpe_name name_of(const json_t *v)
+{
+  return (bpe_name){.text = json_string_value(v), .len = json_string_length(v)};
+}
+
+static bytes bytes_of(bpe_name name)
+{
+  return (bytes){.data = (const uint8_t *)name.text, .len = name.len};
+}
+
+static int take_names(const json_t *array, const char *key, name_list *out, failure *f)
+{
+  const size_t n = json_array_size(array);
+  out->names = sqlite3_malloc64((sqlite3_uint64)n * sizeof *out->names + 1);
+  if (!out->names) return fail_code(f, SQLITE_NOMEM);
+  for (size_t i = 0; i < n; i++) {
+    const json_t *v = json_array_get(array, i);
+    if (!json_is_string(v) || json_string_length(v) == 0) {
+      return fail(f, "option %s: item %lld of the array is no name", key, (long long)i);
+    }
+    out->names[i] = name_of(v);
+  }
+  out->n = n;
+  return SQLITE_OK;
+}
+
+static bool is_key(bpe_name name, const char *key)
+{
+  return name.len == strlen(key) && memcmp(name.text, key, name.len) == 0;
+}
+
+static int take_special_object(const json_t *v, options *o, failure *f)
+{
+  json_t *object = (json_t *)v; /* jansson's iterators take no const; nothing is changed */
+  for (void *at = json_object_iter(object); at; at = json_object_iter_next(object, at)) {
+    const bpe_name key = {.text = json_object_iter_key(at), .len = json_object_iter_key_len(at)};
+    const json_t *item = json_object_iter_value(at);
+    char text[SHOWN_SIZE];
+    if (is_key(key, "allow")) {
+      if (is_word(item, "all")) o->allow_all = true;
+      else if (json_is_array(item)) take_names(item, "special.allow", &o->allow, f);
+      else fail(f, "option special.allow must be \"all\" or an array of names");
+    } else if (is_key(key, "error")) {
+      if (is_word(item, "rest")) o->forbid_rest = true;
+      else if (json_is_array(item)) take_names(item, "special.error", &o->forbid, f);
+      else fail(f, "option special.error must be \"rest\" or an array of strings");
+    } else {
+      fail(f, "no such option: special.%s", shown(bytes_of(key), text));
+    }
+    if (f->rc != SQLITE_OK) return f->rc;
+  }
+  return SQLITE_OK;
+}
+
+static int take_special(const json_t *v, options *o, failure *f)
+{
+  if (json_is_array(v)) return take_names(v, "special", &o->allow, f);
+  if (json_is_object(v)) return take_special_object(v, o, f);
+  if (is_word(v, "text")) return SQLITE_OK;
+  if (is_word(v, "allow")) {
+    o->allow_all = true;
+    return SQLITE_OK;
+  }
+  if (is_word(v, "error")) {
+    o->forbid_all = true;
+    return SQLITE_OK;
+  }
+  return fail(f, "option special must be \"text\", \"allow\", \"error\", an array of names or an "
+                 "object");
+}
+
+static int take_decode_special(const json_t *v, options *o, failure *f)
+{
+  if (is_word(v, "text")) o->specials = BPE_SPECIALS_TEXT;
+  else if (is_word(v, "skip")) o->specials = BPE_SPECIALS_SKIP;
+  else if (is_word(v, "error")) o->specials = BPE_SPECIALS_ERROR;
+  else return fail(f, "option special must be \"text\", \"skip\" or \"error\"");
+  return SQLITE_OK;
+}
+
+static int take_document(const json_t *v, options *o, failure *f)
+{
+  if (!json_is_boolean(v)) return fail(f, "option document must be true or false");
+  o->document = json_is_true(v);
+  return SQLITE_OK;
+}
+
+static int hex_digit(char c)
+{
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+static int take_digest(const json_t *v, options *o, failure *f)
+{
+  const size_t n = sizeof o->digest;
+  const char *text = json_string_value(v);
+  bool good = json_is_string(v) && json_string_length(v) == 2 * n;
+  for (size_t i = 0; i < n && good; i++) {
+    const int high = hex_digit(text[2 * i]), low = hex_digit(text[2 * i + 1]);
+    good = high >= 0 && low >= 0;
+    if (good) o->digest[i] = (uint8_t)(high * 16 + low);
+  }
+  if (!good) return fail(f, "option digest must be a string of 64 hexadecimal digits");
+  o->has_digest = true;
+  return SQLITE_OK;
+}
+
+static int take_width(const json_t *v, options *o, failure *f)
+{
+  const json_int_t width = json_integer_value(v);
+  if (!json_is_integer(v) || (width != 16 && width != 32)) {
+    return fail(f, "option width must be 16 or 32");
+  }
+  o->width = (int)width;
+  return SQLITE_OK;
+}
+
+static int take_pad_to(const json_t *v, options *o, failure *f)
+{
+  if (!json_is_integer(v) || json_integer_value(v) < 0) {
+    return fail(f, "option pad_to must be a whole number, 0 or more");
+  }
+  o->has_pad_to = true;
+  o->pad_to = (uint64_t)json_integer_value(v);
+  return SQLITE_OK;
+}
+
+static int take_pad(const json_t *v, options *o, failure *f)
+{
+  if (!json_is_string(v)) return fail(f, "option pad must be the name of a token");
+  o->pad_name = name_of(v);
+  o->pad = &o->pad_name;
+  return SQLITE_OK;
+}
+
+static int take_errors(const json_t *v, options *o, failure *f)
+{
+  if (is_word(v, "replace")) o->errors = BPE_REPAIR_REPLACE;
+  else if (is_word(v, "strict")) o->errors = BPE_REPAIR_STRICT;
+  else if (is_word(v, "ignore")) o->errors = BPE_REPAIR_IGNORE;
+  else if (is_word(v, "hold")) o->errors = BPE_REPAIR_HOLD;
+  else return fail(f, "option errors must be \"replace\", \"strict\", \"ignore\" or \"hold\"");
+  return SQLITE_OK;
+}
+
+static int take_split(const json_t *v, options *o, bool is_regex, failure *f)
+{
+  const char *key = is_regex ? "regex" : "pattern";
+  if (!json_is_string(v)) return fail(f, "option %s must be a string", key);
+  if (o->has_pattern) return fail(f, "options pattern and regex exclude each other");
+  o->has_pattern = true;
+  o->is_regex = is_regex;
+  o->pattern = name_of(v);
+  return SQLITE_OK;
+}
+
+static int take_pattern(const json_t *v, options *o, failure *f)
+{
+  return take_split(v, o, false, f);
+}
+
+static int take_regex(const json_t *v, options *o, failure *f)
+{
+  return take_split(v, o, true, f);
+}
+
+static const struct key {
+  const char *name;
+  int who;
+  int (*take)(const json_t *, options *, failure *);
+} keys[] = {
+  {"special", ENCODE_FAMILY | FOR_PIECES, take_special},
+  {"special", DECODE_FAMILY, take_decode_special},
+  {"document", ENCODE_FAMILY | DECODE_FAMILY, take_document},
+  {"digest", ENCODE_FAMILY, take_digest},
+  {"width", FOR_ENCODE_BLOB | DECODE_FAMILY, take_width},
+  {"pad_to", FOR_ENCODE_BLOB, take_pad_to},
+  {"pad", FOR_ENCODE_BLOB, take_pad},
+  {"errors", FOR_DECODE, take_errors},
+  {"pattern", FOR_PIECES, take_pattern},
+  {"regex", FOR_PIECES, take_regex},
+};
+
+static const struct key *find_key(bpe_name name, int who)
+{
+  for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+    if ((keys[i].who & who) && is_key(name, keys[i].name)) return &keys[i];
+  }
+  return NULL;
+}
+
+static int take_object(const json_t *root, int who, options *o, failure *f)
+{
+  json_t *object = (json_t *)root;
+  for (void *at = json_object_iter(object); at; at = json_object_iter_next(object, at)) {
+    const bpe_name name = {.text = json_object_iter_key(at), .len = json_object_iter_key_len(at)};
+    const json_t *v = json_object_iter_value(at);
+    const struct key *k = find_key(name, who);
+    char text[SHOWN_SIZE];
+    if (!k) return fail(f, "no such option: %s", shown(bytes_of(name), text));
+    if (json_is_null(v)) return fail(f, "option %s must not be null", k->name);
+    if (k->take(v, o, f) != SQLITE_OK) return f->rc;
+  }
+  if (o->has_pad_to && !o->pad) return fail(f, "option pad_to needs option pad");
+  if (o->pad && !o->has_pad_to) return fail(f, "option pad needs option pad_to");
+  return SQLITE_OK;
+}
+
+int options_parse(sqlite3_value *v, int who, failure *f, options *out)
+{
+  *out = (options){.width = 32};
+  if (!v || value_is_null(v)) return SQLITE_OK;
+  bytes text;
+  if (sqlite3_value_type(v) != SQLITE_TEXT) {
+    return fail(f, "options must be a JSON object (TEXT), not %s", value_type_name(v));
+  }
+  if (!value_bytes(v, &text)) return fail_code(f, SQLITE_NOMEM);
+  if (json_parse(text, "options are not a JSON object", f, &out->doc) != SQLITE_OK) return f->rc;
+  if (!json_is_object(out->doc.root)) {
+    return fail(f, "options must be a JSON object, not an array");
+  }
+  return take_object(out->doc.root, who, out, f);
+}
+
+void options_clear(options *o)
+{
+  sqlite3_free(o->allow.names);
+  sqlite3_free(o->forbid.names);
+  json_doc_clear(&o->doc);
+  *o = (options){.width = 32};
+}

@@ -1,0 +1,293 @@
+/* bpe.h - byte-level BPE: the one public header of the core.
+**
+** A bpe_model is a tokenizer: tokens, merges, pattern, special tokens. It is immutable once
+** made and may be shared by any number of threads. A bpe_coder is one thread's mutable side of
+** a model: a bounded table of pieces already encoded, and scratch. A bpe_walk goes through one
+** text, piece by piece; encode, count, token rows and traces are loops over the same walk:
+**
+**     bpe_model *m;  bpe_coder *c;  bpe_walk *w;  bpe_piece p;  bpe_error e = {0};
+**     bpe_builtin_load(&alloc, bpe_builtin_resolve("gpt-4", 5), &e, &m);
+**     bpe_coder_new(m, &e, &c);
+**     bpe_walk_new(c, &e, &w);
+**     bpe_walk_start(w, "hello world", 11, NULL, &e);
+**     while ((st = bpe_walk_next(w, &p, &e)) == BPE_OK) ... p.ids[0 .. p.n_ids-1] ...
+**     // st == BPE_DONE: the text is used up; anything else: e says what and where
+**
+** Text is pointer and length, any bytes; NUL does not end it. Lengths are in bytes. Every
+** fallible function returns a bpe_status, empties its outputs first and fills them only on
+** BPE_OK; a bpe_error may be NULL, and the first failure recorded in it stays.
+*/
+#ifndef BPE_H
+#define BPE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define BPE_VERSION "0.1.0"
+
+/* "No such id" everywhere. Ids are therefore 0 .. BPE_NONE-1. */
+#define BPE_NONE UINT32_MAX
+
+#if defined(__GNUC__)
+#define BPE_CHECK __attribute__((warn_unused_result))
+#else
+#define BPE_CHECK
+#endif
+
+typedef enum bpe_status {
+  BPE_OK = 0,
+  BPE_DONE,       /* bpe_walk_next: the text is used up; no failure */
+  BPE_NOMEM,      /* the allocator said no */
+  BPE_TOOBIG,     /* a size does not fit, or passes a limit the caller gave */
+  BPE_BADMODEL,   /* a tokenizer's description contradicts itself */
+  BPE_BADREGEX,   /* the pattern does not compile */
+  BPE_REGEXLIMIT, /* the pattern needs more matching than is allowed */
+  BPE_BADTOKEN,   /* an id that the tokenizer does not have, or may not be there */
+  BPE_BADTEXT,    /* the text holds what the call or the tokenizer rules out */
+  BPE_STOPPED,    /* the caller's stop callback said so */
+  BPE_MISUSE      /* the call makes no sense (no BOS or EOS to add, name that is no special) */
+} bpe_status;
+
+typedef struct bpe_error {
+  bpe_status status;
+  uint64_t offset; /* byte of the text, or index of the id, where status has a place */
+  char text[256];  /* one line, lower case, object last; cut at a character when too long */
+} bpe_error;
+
+/* resize(ctx, NULL, n) allocates, resize(ctx, p, n) reallocates, resize(ctx, p, 0) frees and
+** returns NULL. NULL for n > 0 is out of memory; p is then untouched. All memory of the core
+** comes through here, and every object keeps a copy. */
+typedef struct bpe_alloc {
+  void *(*resize)(void *ctx, void *p, size_t n);
+  void *ctx;
+} bpe_alloc;
+
+/* ---- Bytes that grow (owned; zero it, fill it, free or hand over its memory) ------------- */
+
+/* Sticky: after a failure every append is a complete no-op, and `status` says what happened
+** first. `limit` (0 = none) makes growth past it BPE_TOOBIG. */
+typedef struct bpe_buffer {
+  uint8_t *bytes; /* owned, from alloc.resize */
+  size_t len, cap;
+  size_t limit;
+  bpe_status status;
+  bpe_alloc alloc;
+} bpe_buffer;
+
+void bpe_buffer_init(bpe_buffer *, const bpe_alloc *, size_t limit);
+void bpe_buffer_append(bpe_buffer *, const void *bytes, size_t len);
+void bpe_buffer_append_decimal(bpe_buffer *, uint64_t value);
+/* Room for `len` more bytes at the returned place, NULL on failure; commit counts those written,
+** and only committing looks at the limit. */
+uint8_t *bpe_buffer_reserve(bpe_buffer *, size_t len);
+void bpe_buffer_commit(bpe_buffer *, size_t len);
+void bpe_buffer_clear(bpe_buffer *); /* frees the memory; usable again, with the same limit */
+
+/* ---- Models ------------------------------------------------------------------------------ */
+
+typedef struct bpe_model bpe_model;
+
+typedef enum bpe_kind {
+  BPE_TOKEN,   /* takes part in merging */
+  BPE_SPECIAL, /* found in text only when the caller allows it */
+  BPE_ADDED    /* found in text always, before the pattern */
+} bpe_kind;
+
+/* A builder collects a description in any order; bpe_builder_finish validates it whole. Sticky
+** like bpe_buffer: only finish reports, and it frees the builder whatever happens. */
+typedef struct bpe_builder bpe_builder;
+
+bpe_builder *bpe_builder_new(const bpe_alloc *); /* NULL: out of memory; the rest take NULL */
+/* Token `id` is `bytes`. Two specials may share an id: the first added is what it decodes to. */
+void bpe_builder_token(bpe_builder *, uint32_t id, bpe_kind, const void *bytes, size_t len);
+/* The adjacent pair (left, right) becomes id; lower ranks first. Several pairs may share a rank
+** if they share the id (a rank file, every split of a token). count: how often training saw it,
+** 0 = unknown. The token must be left's bytes followed by right's. */
+void bpe_builder_merge(bpe_builder *, uint32_t rank, uint32_t left, uint32_t right, uint32_t id,
+                       uint64_t count);
+/* The next merge in rank order makes the new token `id`: one call for token and merge. Both
+** operands must have been added before. */
+void bpe_builder_grow(bpe_builder *, uint32_t left, uint32_t right, uint32_t id);
+/* A pattern's name (see bpe_pattern_new), or a regex. */
+void bpe_builder_pattern(bpe_builder *, const char *text, size_t len, bool is_regex);
+/* A piece that is a token is emitted whole, merged or not (HF's ignore_merges). */
+void bpe_builder_whole(bpe_builder *);
+/* Appends one id to the list that goes before (bos) or after a document. */
+void bpe_builder_bos(bpe_builder *, uint32_t id);
+void bpe_builder_eos(bpe_builder *, uint32_t id);
+void bpe_builder_free(bpe_builder *);
+BPE_CHECK bpe_status bpe_builder_finish(bpe_builder *, bpe_error *, bpe_model **out);
+
+void bpe_model_free(bpe_model *);
+
+typedef struct bpe_token {
+  uint32_t id;
+  bpe_kind kind;
+  const uint8_t *bytes; /* borrowed from the model */
+  size_t len;
+} bpe_token;
+
+typedef struct bpe_merge {
+  uint32_t rank, left, right, id;
+  uint64_t count; /* 0 = unknown */
+} bpe_merge;
+
+typedef struct bpe_info {
+  const char *pattern; /* name or regex, borrowed, NUL-terminated */
+  size_t pattern_len;
+  bool pattern_is_regex;
+  bool whole;
+  uint32_t vocab_size;   /* highest id + 1: the rows of an embedding */
+  size_t token_count;    /* distinct ids */
+  size_t entry_count;    /* tokens by index; more than token_count where specials share an id */
+  size_t merge_count;
+  size_t longest;        /* bytes of the longest token */
+  const uint32_t *bos, *eos; /* borrowed */
+  size_t n_bos, n_eos;
+} bpe_info;
+
+void bpe_model_info(const bpe_model *, bpe_info *);
+/* Entry i of entry_count, in order of id. */
+bpe_token bpe_model_token(const bpe_model *, size_t i);
+/* First entry with this id, or entry_count. */
+size_t bpe_model_find_id(const bpe_model *, uint32_t id);
+/* Entry of exactly these bytes, or entry_count: a special of that name first, else lowest id. */
+size_t bpe_model_find_bytes(const bpe_model *, const void *bytes, size_t len);
+/* Merge i of merge_count, in order of rank (then left, right). */
+bpe_merge bpe_model_merge(const bpe_model *, size_t i);
+/* SHA-256 over the canonical encoding (model_digest.c) of all that decides ids. */
+void bpe_model_digest(const bpe_model *, uint8_t out[32]);
+
+/* ---- Built-in encodings ------------------------------------------------------------------ */
+
+/* Index of a built-in encoding by its own name, or by a model's name, exact or by prefix as
+** tiktoken maps them; -1 if there is none. */
+int bpe_builtin_find(const char *name, size_t len);
+int bpe_builtin_resolve(const char *name, size_t len);
+const char *bpe_builtin_name(int which); /* NULL past the last */
+/* The exact model names that bpe_builtin_resolve knows, by index, for lists and suggestions. */
+const char *bpe_builtin_alias(int i); /* NULL past the last */
+BPE_CHECK bpe_status bpe_builtin_load(const bpe_alloc *, int which, bpe_error *, bpe_model **out);
+
+/* ---- Patterns ---------------------------------------------------------------------------- */
+
+typedef struct bpe_pattern bpe_pattern;
+
+/* Named patterns are gpt2, cl100k, o200k, llama3, qwen2, tekken and none; an unknown name is
+** BPE_MISUSE. A regex is PCRE2 syntax with UTF and UCP; BPE_BADREGEX says why and where. */
+BPE_CHECK bpe_status bpe_pattern_new(const bpe_alloc *, const char *text, size_t len,
+                                     bool is_regex, bpe_error *, bpe_pattern **out);
+void bpe_pattern_free(bpe_pattern *);
+const char *bpe_pattern_name(int i); /* named patterns by index; NULL past the last */
+const char *bpe_unicode_version(void);
+/* "10.42 2022-12-11", and whether patterns are compiled to machine code here. */
+void bpe_pcre2_version(char out[64], bool *jit);
+
+/* ---- Special tokens allowed in a text ----------------------------------------------------- */
+
+/* A set of strings to look for: leftmost first, the longest of those that start there. */
+typedef struct bpe_finder bpe_finder;
+
+typedef struct bpe_name {
+  const char *text; /* borrowed during the call */
+  size_t len;
+} bpe_name;
+
+/* The model's added tokens, and of its specials all (names NULL) or those named. A name that is
+** no special of the model is BPE_MISUSE. Needed only where specials are allowed: without a
+** finder a walk looks for the model's added tokens alone. */
+BPE_CHECK bpe_status bpe_finder_new(const bpe_model *, const bpe_name *names, size_t n,
+                                    bpe_error *, bpe_finder **out);
+/* Strings whose presence in the text is an error: those given, whatever they are; or, with
+** names NULL, every special of the model that is not in `except`. */
+BPE_CHECK bpe_status bpe_finder_new_forbidden(const bpe_model *, const bpe_name *names, size_t n,
+                                              const bpe_name *except, size_t n_except,
+                                              bpe_error *, bpe_finder **out);
+void bpe_finder_free(bpe_finder *);
+
+/* ---- Encoding ----------------------------------------------------------------------------- */
+
+typedef struct bpe_coder bpe_coder; /* borrows its model; one thread at a time */
+typedef struct bpe_walk bpe_walk;   /* borrows its coder; several may be under way by turns */
+
+typedef struct bpe_piece {
+  size_t start, stop;  /* bytes of the text */
+  const uint32_t *ids; /* valid until the next call on any walk of this coder */
+  size_t n_ids;        /* 0 with options.split_only */
+  bool special;        /* a special or added token, or (start == stop) a BOS or EOS */
+} bpe_piece;
+
+typedef struct bpe_walk_options {
+  const bpe_finder *allowed;   /* NULL: only the model's added tokens; borrowed for the walk */
+  const bpe_finder *forbidden; /* NULL: nothing; the whole text is searched before anything */
+  const bpe_pattern *pattern;  /* NULL: the model's */
+  bool document;               /* BOS tokens first, EOS tokens last; none to add: BPE_MISUSE */
+  bool split_only;             /* pieces without ids */
+  int (*stop)(void *ctx);      /* asked at least every 64 KiB of text; non-zero ends the walk */
+  void *stop_ctx;
+} bpe_walk_options;
+
+/* piece_slots: entries of the piece table, rounded up to a power of two; 0 = the default. */
+BPE_CHECK bpe_status bpe_coder_new(const bpe_model *, size_t piece_slots, bpe_error *,
+                                   bpe_coder **out);
+void bpe_coder_free(bpe_coder *);
+const bpe_model *bpe_coder_model(const bpe_coder *);
+typedef struct bpe_coder_stats {
+  size_t piece_slots, piece_bytes; /* size of the piece table */
+  size_t scratch_bytes;            /* what long pieces have left allocated */
+} bpe_coder_stats;
+void bpe_coder_stat(const bpe_coder *, bpe_coder_stats *);
+
+BPE_CHECK bpe_status bpe_walk_new(bpe_coder *, bpe_error *, bpe_walk **out);
+void bpe_walk_free(bpe_walk *);
+/* Begins a text, which is borrowed until the next start or free; options NULL = all zero. */
+BPE_CHECK bpe_status bpe_walk_start(bpe_walk *, const void *text, size_t len,
+                                    const bpe_walk_options *, bpe_error *);
+/* BPE_OK: *piece is the next; the pieces tile the text in order. BPE_DONE: no more. */
+BPE_CHECK bpe_status bpe_walk_next(bpe_walk *, bpe_piece *piece, bpe_error *);
+
+/* The whole text at once, over a walk of the coder's own. */
+BPE_CHECK bpe_status bpe_count(bpe_coder *, const void *text, size_t len,
+                               const bpe_walk_options *, bpe_error *, uint64_t *n);
+/* Appends the ids as "[1,2,3]". */
+BPE_CHECK bpe_status bpe_encode_json(bpe_coder *, const void *text, size_t len,
+                                     const bpe_walk_options *, bpe_error *, bpe_buffer *);
+/* Appends the ids as little-endian integers of `width` 16 or 32 bits; an id that does not fit
+** is BPE_TOOBIG. */
+BPE_CHECK bpe_status bpe_encode_packed(bpe_coder *, const void *text, size_t len, int width,
+                                       const bpe_walk_options *, bpe_error *, bpe_buffer *);
+
+/* ---- Decoding ----------------------------------------------------------------------------- */
+
+typedef enum bpe_specials {
+  BPE_SPECIALS_TEXT, /* a special id gives its text */
+  BPE_SPECIALS_SKIP, /* nothing */
+  BPE_SPECIALS_ERROR /* BPE_BADTOKEN naming id and position */
+} bpe_specials;
+
+/* Appends the bytes of the ids. document: the list must begin with the model's BOS and end with
+** its EOS tokens, have none of them between, and they give no bytes. Positions in errors count
+** in the list as given. stop as in bpe_walk_options, may be NULL. */
+BPE_CHECK bpe_status bpe_decode(const bpe_model *, const uint32_t *ids, size_t n, bpe_specials,
+                                bool document, int (*stop)(void *), void *stop_ctx, bpe_error *,
+                                bpe_buffer *);
+
+/* ---- UTF-8 -------------------------------------------------------------------------------- */
+
+typedef enum bpe_repair {
+  BPE_REPAIR_REPLACE, /* U+FFFD for each maximal subpart */
+  BPE_REPAIR_STRICT,  /* BPE_BADTEXT with the offset of the first malformed byte */
+  BPE_REPAIR_IGNORE,  /* malformed bytes are left out */
+  BPE_REPAIR_HOLD     /* as REPLACE, but an incomplete character at the end is left out */
+} bpe_repair;
+
+/* Appends the text with its malformed parts treated as said. */
+BPE_CHECK bpe_status bpe_utf8_repair(const void *text, size_t len, bpe_repair, bpe_error *,
+                                     bpe_buffer *);
+bool bpe_utf8_valid(const void *text, size_t len);
+/* Bytes of the character at text[0]: 1-4 for a well-formed one, else the length of the maximal
+** subpart, which counts as one character. len > 0. */
+size_t bpe_utf8_next(const void *text, size_t len);
+
+#endif

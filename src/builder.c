@@ -1,0 +1,205 @@
+/* builder.c - collects a description of a tokenizer and makes the model. See bpe.h.
+**
+** Sticky: the first failure of an append is kept and reported by bpe_builder_finish. Appending
+** never looks at what it is given beyond what it needs to store it; vocab_seal judges.
+*/
+#include "merge.h"
+#include "model.h"
+
+/* Entries and slab offsets are 32 bits; these leave room for doubling them in tables. */
+enum { MAX_ENTRIES = 1 << 28, MAX_MERGES = 1 << 28 };
+
+struct bpe_builder {
+  bpe_model *m; /* owned; under construction */
+  bpe_error error;
+  bool vouched, sorted;
+};
+
+bpe_builder *bpe_builder_new(const bpe_alloc *a) {
+  bpe_builder *b = mem_zero(a, 1, sizeof *b);
+  bpe_model *m = b == NULL ? NULL : mem_zero(a, 1, sizeof *m);
+  if (m == NULL) {
+    mem_free(a, b);
+    return NULL;
+  }
+  m->alloc = m->v.alloc = *a;
+  b->m = m;
+  b->sorted = true;
+  return b;
+}
+
+void bpe_builder_free(bpe_builder *b) {
+  if (b == NULL) return;
+  const bpe_alloc a = b->m->alloc;
+  bpe_model_free(b->m);
+  mem_free(&a, b);
+}
+
+static bool failed(const bpe_builder *b) {
+  return b == NULL || b->error.status != BPE_OK;
+}
+
+/* A new entry with room for its bytes, which the caller fills in; NULL on failure. */
+static uint8_t *add_entry(bpe_builder *b, uint32_t id, bpe_kind kind, uint64_t len) {
+  vocab *v = &b->m->v;
+  if (v->n_entries >= MAX_ENTRIES || len > UINT32_MAX - v->slab_len) {
+    set_error(&b->error, BPE_TOOBIG, id, "vocabulary too large");
+    return NULL;
+  }
+  const size_t n = (size_t)len;
+  if (!mem_grow(&v->alloc, (void **)&v->entries, &v->entries_cap, v->n_entries + 1,
+                sizeof *v->entries) ||
+      !mem_grow(&v->alloc, (void **)&v->slab, &v->slab_cap, v->slab_len + n, 1)) {
+    set_nomem(&b->error);
+    return NULL;
+  }
+  if (v->n_entries > 0 && id < v->entries[v->n_entries - 1].id) b->sorted = false;
+  v->entries[v->n_entries++] =
+      (vocab_entry){id, (uint32_t)v->slab_len, (uint32_t)n, (uint8_t)kind, false};
+  uint8_t *to = v->slab + v->slab_len;
+  v->slab_len += n;
+  return to;
+}
+
+void bpe_builder_token(bpe_builder *b, uint32_t id, bpe_kind kind, const void *bytes, size_t len) {
+  if (failed(b)) return;
+  uint8_t *to = add_entry(b, id, kind, len);
+  if (to != NULL && len != 0) memcpy(to, bytes, len);
+}
+
+void bpe_builder_merge(bpe_builder *b, uint32_t rank, uint32_t left, uint32_t right, uint32_t id,
+                       uint64_t count) {
+  if (failed(b)) return;
+  vocab *v = &b->m->v;
+  if (v->n_merges >= MAX_MERGES) {
+    set_error(&b->error, BPE_TOOBIG, rank, "too many merges");
+    return;
+  }
+  const size_t had = v->counts == NULL ? 0 : v->n_merges;
+  if (!mem_grow(&v->alloc, (void **)&v->merges, &v->merges_cap, v->n_merges + 1,
+                sizeof *v->merges) ||
+      ((count != 0 || v->counts != NULL) &&
+       !mem_grow(&v->alloc, (void **)&v->counts, &v->counts_cap, v->n_merges + 1,
+                 sizeof *v->counts))) {
+    set_nomem(&b->error);
+    return;
+  }
+  if (v->counts != NULL) {
+    for (size_t i = had; i < v->n_merges; i++) v->counts[i] = 0;
+    v->counts[v->n_merges] = count;
+  }
+  v->merges[v->n_merges++] = (vocab_merge){rank, left, right, id};
+}
+
+/* The entry of an id among those added so far, which are in order. */
+static const vocab_entry *added_entry(const vocab *v, uint32_t id) {
+  if (id < v->n_entries && v->entries[id].id == id) return &v->entries[id];
+  const size_t i = vocab_find_id(v, id);
+  return i != v->n_entries ? &v->entries[i] : NULL;
+}
+
+void bpe_builder_grow(bpe_builder *b, uint32_t left, uint32_t right, uint32_t id) {
+  if (failed(b)) return;
+  vocab *v = &b->m->v;
+  const vocab_entry *l = added_entry(v, left), *r = added_entry(v, right);
+  if (!b->sorted || l == NULL || r == NULL) {
+    set_error(&b->error, BPE_BADMODEL, id, "operand is not defined yet: token %lu",
+              (unsigned long)id);
+    return;
+  }
+  const vocab_entry x = *l, y = *r; /* adding may move them */
+  uint8_t *to = add_entry(b, id, BPE_TOKEN, (uint64_t)x.len + y.len);
+  if (to == NULL) return;
+  memcpy(to, vocab_bytes(v, &x), x.len);
+  memcpy(to + x.len, vocab_bytes(v, &y), y.len);
+  bpe_builder_merge(b, (uint32_t)v->n_merges, left, right, id, 0);
+}
+
+void bpe_builder_pattern(bpe_builder *b, const char *text, size_t len, bool is_regex) {
+  if (failed(b)) return;
+  bpe_pattern_free(b->m->pattern);
+  const bpe_status st =
+      bpe_pattern_new(&b->m->alloc, text, len, is_regex, &b->error, &b->m->pattern);
+  if (st == BPE_MISUSE) b->error.status = BPE_BADMODEL;
+}
+
+void bpe_builder_whole(bpe_builder *b) {
+  if (!failed(b)) b->m->v.whole = true;
+}
+
+static void add_id(bpe_builder *b, id_list *list, uint32_t id) {
+  if (!mem_grow(&b->m->alloc, (void **)&list->ids, &list->cap, list->n + 1, sizeof *list->ids))
+    set_nomem(&b->error);
+  else
+    list->ids[list->n++] = id;
+}
+
+void bpe_builder_bos(bpe_builder *b, uint32_t id) {
+  if (!failed(b)) add_id(b, &b->m->bos, id);
+}
+
+void bpe_builder_eos(bpe_builder *b, uint32_t id) {
+  if (!failed(b)) add_id(b, &b->m->eos, id);
+}
+
+void builder_vouch(bpe_builder *b) {
+  if (!failed(b)) b->vouched = true;
+}
+
+/* Finds out which tokens, taken as one piece, merge to themselves. */
+static bpe_status mark_direct(vocab *v, bool all, bpe_error *e) {
+  merge_scratch scratch = {.alloc = v->alloc};
+  bpe_status st = BPE_OK;
+  for (size_t i = 0; i < v->n_entries && st == BPE_OK; i++) {
+    vocab_entry *t = &v->entries[i];
+    if (t->kind != BPE_TOKEN) continue;
+    size_t n = 0;
+    if (!all) st = merge_piece(v, &scratch, vocab_bytes(v, t), t->len, &n, e);
+    t->direct = all || (n == 1 && scratch.ids[0] == t->id);
+  }
+  merge_scratch_clear(&scratch);
+  return st;
+}
+
+static bpe_status check_wrapping(const bpe_model *m, const id_list *list, const char *what,
+                                 bpe_error *e) {
+  for (size_t i = 0; i < list->n; i++)
+    if (vocab_find_id(&m->v, list->ids[i]) == m->v.n_entries)
+      return set_error(e, BPE_BADMODEL, i, "%s is no token: id %lu", what,
+                       (unsigned long)list->ids[i]);
+  return BPE_OK;
+}
+
+static bpe_status finish(bpe_model *m, bool vouched, bpe_error *e) {
+  if (m->pattern == NULL) return set_error(e, BPE_BADMODEL, 0, "no pattern");
+  bpe_status st = vocab_seal(&m->v, e);
+  if (st == BPE_OK) st = mark_direct(&m->v, vouched || m->v.whole, e);
+  if (st == BPE_OK) st = check_wrapping(m, &m->bos, "BOS", e);
+  if (st == BPE_OK) st = check_wrapping(m, &m->eos, "EOS", e);
+  if (st == BPE_OK) st = model_finder(m, 1u << BPE_SPECIAL, e, &m->specials);
+  bool any_added = false;
+  for (size_t i = 0; i < m->v.n_entries && !any_added; i++)
+    any_added = m->v.entries[i].kind == BPE_ADDED;
+  if (st == BPE_OK && any_added) st = model_finder(m, 1u << BPE_ADDED, e, &m->added);
+  for (int c = 0; c < 256; c++) m->lacks_bytes |= m->v.byte_ids[c] == BPE_NONE;
+  return st;
+}
+
+bpe_status bpe_builder_finish(bpe_builder *b, bpe_error *e, bpe_model **out) {
+  *out = NULL;
+  if (b == NULL) return set_nomem(e);
+  bpe_status st = b->error.status;
+  if (st != BPE_OK) {
+    if (e != NULL && e->status == BPE_OK) *e = b->error;
+  } else {
+    st = finish(b->m, b->vouched, e);
+  }
+  if (st == BPE_OK) {
+    const bpe_alloc a = b->m->alloc;
+    *out = b->m;
+    mem_free(&a, b);
+  } else {
+    bpe_builder_free(b);
+  }
+  return st;
+}

@@ -1,0 +1,196 @@
+/* scan.c - the splitters of scan.h: one function per family, told apart by a row of scan_table.
+**
+** The published patterns, with L N M Lu ... the Unicode classes, \s White_Space, and
+** C = 's|'t|'re|'ve|'m|'ll|'d :
+**
+**   gpt2     C | ?L+ | ?N+ | ?[^\sLN]+ |\s+(?!\S)|\s+                          C is case-sensitive
+**   cl100k   (?i:C)|[^\r\nLN]?L+|N{1,3}| ?[^\sLN]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
+**   llama3   the same; qwen2 the same with N for N{1,3}
+**   o200k    [^\r\nLN]?U*W+(?i:C)?|[^\r\nLN]?U+W*(?i:C)?|N{1,3}| ?[^\sLN]+[\r\n/]*|\s*[\r\n]+
+**            |\s+(?!\S)|\s+        where U = [Lu Lt Lm Lo M], W = [Ll Lm Lo M]
+**   tekken   the same without (?i:C)?, and N for N{1,3}
+**
+** (?i:s) also matches U+017F. Regexes try alternatives in order and give back greedily; each
+** function below says where that shows.
+*/
+#include "scan.h"
+
+#include "unicode.h"
+#include "utf8.h"
+
+#include <string.h>
+
+enum { CLASS_END = 31 }; /* class of "no character here": in none of the sets below */
+
+#define SET_SPACE CLASS_BIT(CLASS_SPACE)
+#define SET_N CLASS_BIT(CLASS_NUMBER)
+#define SET_U (CLASS_BIT(CLASS_UPPER) | CLASS_BIT(CLASS_LETTER) | CLASS_BIT(CLASS_MARK))
+#define SET_W (CLASS_BIT(CLASS_LOWER) | CLASS_BIT(CLASS_LETTER) | CLASS_BIT(CLASS_MARK))
+/* [^\s L N] */
+#define SET_OTHER \
+  (CLASS_BIT(CLASS_OTHER) | CLASS_BIT(CLASS_MARK) | CLASS_BIT(CLASS_PUNCT) | CLASS_BIT(CLASS_SYMBOL))
+
+enum contraction { NO_CONTRACTION, EXACT_CONTRACTION, FOLDED_CONTRACTION };
+
+struct scan_rules {
+  const char *name;
+  size_t (*piece)(const scan_rules *, const uint8_t *s, size_t len);
+  enum contraction contraction;
+  unsigned max_digits;
+  bool slash_ends_other; /* [\r\n/]* after a run of others, not [\r\n]* */
+};
+
+/* Class of the character at s[i] and its length; CLASS_END and 0 at the end. */
+static inline unsigned class_at(const uint8_t *s, size_t i, size_t len, size_t *n) {
+  if (i >= len) {
+    *n = 0;
+    return CLASS_END;
+  }
+  return unicode_class(utf8_decode(s + i, n));
+}
+
+static inline bool in_set(unsigned class, unsigned set) {
+  return set >> class & 1;
+}
+
+static inline bool is_newline(uint8_t c) {
+  return c == '\n' || c == '\r';
+}
+
+/* End of the run of characters of the set that starts at s[i]. */
+static inline size_t run_end(const uint8_t *s, size_t i, size_t len, unsigned set) {
+  size_t n;
+  while (in_set(class_at(s, i, len, &n), set)) i += n;
+  return i;
+}
+
+/* Length of C at s[0], or 0. */
+static size_t contraction_length(const uint8_t *s, size_t len, enum contraction how) {
+  if (how == NO_CONTRACTION || len < 2 || s[0] != '\'') return 0;
+  const uint8_t fold = how == FOLDED_CONTRACTION ? 0x20 : 0;
+  const uint8_t c = s[1] | fold, d = len > 2 ? s[2] | fold : 0;
+  switch (c) {
+    case 's': case 't': case 'm': case 'd': return 2;
+    case 'r': case 'v': return d == 'e' ? 3 : 0;
+    case 'l': return d == 'l' ? 3 : 0;
+    default: break;
+  }
+  return fold != 0 && len > 2 && s[1] == 0xc5 && s[2] == 0xbf ? 3 : 0; /* U+017F */
+}
+
+/* White space at s[0]. \s*[\r\n]+ gives back to the last newline of the run; \s+(?!\S) gives back
+** one character, unless the run ends the text or has only one. */
+static size_t space_length(const uint8_t *s, size_t len, bool newlines_first) {
+  size_t i = 0, last = 0, after_newline = 0, n;
+  while (class_at(s, i, len, &n) == CLASS_SPACE) {
+    last = i;
+    i += n;
+    if (is_newline(s[last])) after_newline = i;
+  }
+  if (newlines_first && after_newline != 0) return after_newline;
+  return i == len || last == 0 ? i : last;
+}
+
+/* N{1,max} at s[i]; 0 if there is no number. */
+static size_t digits_length(const uint8_t *s, size_t len, unsigned max) {
+  size_t i = 0, n;
+  for (unsigned k = 0; k < max && class_at(s, i, len, &n) == CLASS_NUMBER; k++) i += n;
+  return i;
+}
+
+static size_t gpt2_piece(const scan_rules *r, const uint8_t *s, size_t len) {
+  const size_t c = contraction_length(s, len, r->contraction);
+  if (c != 0) return c;
+  const size_t at = s[0] == ' ' ? 1 : 0;
+  size_t n;
+  const unsigned class = class_at(s, at, len, &n);
+  if (in_set(class, CLASSES_L)) return run_end(s, at + n, len, CLASSES_L);
+  if (in_set(class, SET_N)) return run_end(s, at + n, len, SET_N);
+  if (in_set(class, SET_OTHER)) return run_end(s, at + n, len, SET_OTHER);
+  return space_length(s, len, false);
+}
+
+/* From | ?[^\sLN]+ on, which cl100k and o200k share; s[0] begins no word and no number. */
+static size_t rest_length(const scan_rules *r, const uint8_t *s, size_t len) {
+  const size_t at = s[0] == ' ' ? 1 : 0;
+  size_t n;
+  if (!in_set(class_at(s, at, len, &n), SET_OTHER)) return space_length(s, len, true);
+  size_t end = run_end(s, at + n, len, SET_OTHER);
+  while (end < len && (is_newline(s[end]) || (r->slash_ends_other && s[end] == '/'))) end++;
+  return end;
+}
+
+static size_t cl100k_piece(const scan_rules *r, const uint8_t *s, size_t len) {
+  const size_t c = contraction_length(s, len, r->contraction);
+  if (c != 0) return c;
+  size_t n, m;
+  const unsigned class = class_at(s, 0, len, &n);
+  if (in_set(class, CLASSES_L)) return run_end(s, n, len, CLASSES_L);
+  if (class == CLASS_NUMBER) return digits_length(s, len, r->max_digits);
+  if (!is_newline(s[0]) && in_set(class_at(s, n, len, &m), CLASSES_L))
+    return run_end(s, n + m, len, CLASSES_L);
+  return rest_length(r, s, len);
+}
+
+/* U*W+ or, failing that, U+W* at s[at]: its end, or `at` if neither matches. *first: U*W+ did.
+**
+**     U U B U U l l B U      l = Ll; B = in both sets
+**     |---U*--| |W+-|        a lower-case letter follows U*: W+ goes on from there
+**     U U B U U x            none follows: U* gives back to before the last B, which W+ takes
+**     |U*|B|                 (only "UUB" matches)
+**     U U U x                no B either: W+ fails, U+ matches all
+*/
+static size_t word_end(const uint8_t *s, size_t at, size_t len, bool *first) {
+  size_t i = at, n, after_both = 0;
+  unsigned class;
+  while (in_set(class = class_at(s, i, len, &n), SET_U)) {
+    i += n;
+    if (class != CLASS_UPPER) after_both = i;
+  }
+  *first = class == CLASS_LOWER || after_both != 0;
+  if (class == CLASS_LOWER) return run_end(s, i + n, len, SET_W);
+  return after_both != 0 ? after_both : i;
+}
+
+static size_t o200k_piece(const scan_rules *r, const uint8_t *s, size_t len) {
+  size_t n, end = 0;
+  bool first;
+  const unsigned class = class_at(s, 0, len, &n);
+  if (class == CLASS_NUMBER) return digits_length(s, len, r->max_digits);
+  if (in_set(class, CLASSES_L)) {
+    end = word_end(s, 0, len, &first);
+  } else if (!is_newline(s[0])) { /* [^\r\nLN]? takes the character; without a word, gives it back */
+    end = word_end(s, n, len, &first);
+    if (class == CLASS_MARK && !first) end = n; /* a mark is a W: U*W+ matches it alone */
+    else if (end == n) end = 0;
+  }
+  if (end == 0) return rest_length(r, s, len);
+  return end + contraction_length(s + end, len - end, r->contraction);
+}
+
+static const scan_rules scan_table[] = {
+    {"gpt2", gpt2_piece, EXACT_CONTRACTION, 0, false},
+    {"cl100k", cl100k_piece, FOLDED_CONTRACTION, 3, false},
+    {"o200k", o200k_piece, FOLDED_CONTRACTION, 3, true},
+    {"llama3", cl100k_piece, FOLDED_CONTRACTION, 3, false},
+    {"qwen2", cl100k_piece, FOLDED_CONTRACTION, 1, false},
+    {"tekken", o200k_piece, NO_CONTRACTION, 1, true},
+};
+
+#define N_SCANNERS ((int)(sizeof scan_table / sizeof *scan_table))
+
+const scan_rules *scan_find(const char *name, size_t len) {
+  for (int i = 0; i < N_SCANNERS; i++) {
+    const char *known = scan_table[i].name;
+    if (strlen(known) == len && memcmp(known, name, len) == 0) return &scan_table[i];
+  }
+  return NULL;
+}
+
+const char *scan_name(int i) {
+  return i >= 0 && i < N_SCANNERS ? scan_table[i].name : NULL;
+}
+
+size_t scan_piece(const scan_rules *r, const uint8_t *s, size_t len) {
+  return r->piece(r, s, len);
+}

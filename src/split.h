@@ -1,0 +1,45 @@
+/* split.h - cuts a stretch of text into pieces that tile every byte.
+**
+** A pattern is a scanner, a regex or "none". Malformed UTF-8 is cut out first: a maximal run of
+** it is one piece, and each well-formed run between is a text of its own, whose end lookahead
+** sees. What a regex does not match between two matches is a piece too. "none" never cuts.
+**
+**     split_start(&sp, pattern, text, 0, len);
+**     while (sp.at < len) { st = split_next(&sp, &stop, e); ... piece is [old sp.at, stop) ... }
+*/
+#ifndef SPLIT_H
+#define SPLIT_H
+
+#include "regex.h"
+#include "scan.h"
+
+struct bpe_pattern {
+  bpe_alloc alloc;
+  char *text; /* owned, NUL-terminated: the name or the regex */
+  size_t len;
+  bool is_regex;
+  const scan_rules *scan; /* at most one of these is set; neither: "none" */
+  regex *regex;           /* owned */
+};
+
+/* Zero it before first use; start it for every stretch; clear it at the end. */
+typedef struct splitter {
+  const bpe_pattern *pattern;
+  const uint8_t *text;
+  size_t at, end;      /* what is left of the stretch */
+  size_t well_start;   /* the well-formed run that holds `at`; empty when at == well_end */
+  size_t well_end;
+  size_t match_start, match_stop; /* regex: the next match, valid when >= at */
+  regex_match *match;             /* owned; made for match_of */
+  const bpe_pattern *match_of;
+  int (*stop)(void *ctx); /* as in bpe_walk_options */
+  void *stop_ctx;
+} splitter;
+
+bpe_status split_start(splitter *, const bpe_pattern *, const uint8_t *text, size_t from,
+                       size_t to, bpe_error *);
+/* Moves `at` to the end of the piece that begins there. at < end. */
+bpe_status split_next(splitter *, bpe_error *);
+void split_clear(splitter *);
+
+#endif

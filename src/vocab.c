@@ -1,0 +1,178 @@
+/* vocab.c - checks a tokenizer's tables and indexes them. See vocab.h.
+**
+** vocab_seal refuses, naming the first offender: an empty token, an id given to two tokens (two
+** specials may share one), a pair listed twice, a merge whose operands or result are no tokens,
+** whose result is not the operands' bytes joined, or whose rank it shares with another result.
+*/
+#include "vocab.h"
+
+#include <stdlib.h>
+
+void vocab_clear(vocab *v) {
+  const bpe_alloc a = v->alloc;
+  mem_free(&a, v->entries);
+  mem_free(&a, v->slab);
+  mem_free(&a, v->merges);
+  mem_free(&a, v->counts);
+  mem_free(&a, v->byte_slots);
+  mem_free(&a, v->byte_pairs);
+  pair_map_clear(&v->pairs, &a);
+  memset(v, 0, sizeof *v);
+}
+
+size_t vocab_find_id(const vocab *v, uint32_t id) {
+  if (id < v->n_dense) return id;
+  size_t low = v->n_dense, high = v->n_entries;
+  while (low < high) {
+    const size_t middle = low + (high - low) / 2;
+    if (v->entries[middle].id < id) low = middle + 1;
+    else high = middle;
+  }
+  return low < v->n_entries && v->entries[low].id == id ? low : v->n_entries;
+}
+
+static int compare_entries(const void *a, const void *b) {
+  const vocab_entry *x = a, *y = b;
+  if (x->id != y->id) return x->id < y->id ? -1 : 1;
+  return x->offset < y->offset ? -1 : x->offset > y->offset; /* as they were added */
+}
+
+/* Sorts entries unless they came in order, and sets what follows from the order. */
+static bpe_status seal_entries(vocab *v, bpe_error *e) {
+  bool sorted = true;
+  for (size_t i = 1; i < v->n_entries && sorted; i++)
+    sorted = compare_entries(&v->entries[i - 1], &v->entries[i]) < 0;
+  if (!sorted) qsort(v->entries, v->n_entries, sizeof *v->entries, compare_entries);
+  while (v->n_dense < v->n_entries && v->entries[v->n_dense].id == v->n_dense) v->n_dense++;
+  memset(v->byte_ids, 0xff, sizeof v->byte_ids);
+  for (size_t i = 0; i < v->n_entries; i++) {
+    const vocab_entry *t = &v->entries[i];
+    if (t->id == BPE_NONE)
+      return set_error(e, BPE_BADMODEL, t->id, "id too large: %lu", (unsigned long)t->id);
+    if (t->len == 0)
+      return set_error(e, BPE_BADMODEL, t->id, "empty token: id %lu", (unsigned long)t->id);
+    if (i > 0 && t->id == t[-1].id) {
+      if (t->kind == BPE_TOKEN || t[-1].kind == BPE_TOKEN)
+        return set_error(e, BPE_BADMODEL, t->id, "two tokens with one id: %lu",
+                         (unsigned long)t->id);
+    } else {
+      v->n_ids++;
+    }
+    if (t->len > v->longest) v->longest = t->len;
+    const uint8_t first = v->slab[t->offset];
+    if (t->kind == BPE_TOKEN && t->len == 1 && v->byte_ids[first] == BPE_NONE)
+      v->byte_ids[first] = t->id;
+  }
+  return BPE_OK;
+}
+
+static bpe_status index_bytes(vocab *v, bpe_error *e) {
+  const size_t n = power_of_two(2 * v->n_entries, 16);
+  v->byte_slots = mem_zero(&v->alloc, n, sizeof *v->byte_slots);
+  if (v->byte_slots == NULL) return set_nomem(e);
+  v->byte_mask = n - 1;
+  for (size_t k = 0; k < v->n_entries; k++) {
+    const vocab_entry *t = &v->entries[k];
+    if (t->kind != BPE_TOKEN) continue;
+    const uint64_t h = hash_bytes(vocab_bytes(v, t), t->len) >> 32;
+    size_t i = (size_t)h & v->byte_mask;
+    /* Equal bytes: the lower id, which is there already, is met first by every search. */
+    while (v->byte_slots[i] != 0) i = (i + 1) & v->byte_mask;
+    v->byte_slots[i] = h << 32 | (k + 1);
+  }
+  return BPE_OK;
+}
+
+static int compare_merges(const void *a, const void *b) {
+  const vocab_merge *x = a, *y = b;
+  if (x->rank != y->rank) return x->rank < y->rank ? -1 : 1;
+  if (x->left != y->left) return x->left < y->left ? -1 : 1;
+  return x->right < y->right ? -1 : x->right > y->right;
+}
+
+/* Sorts the merges and, beside them, their counts. */
+static bpe_status sort_merges(vocab *v, bpe_error *e) {
+  bool sorted = true;
+  for (size_t i = 1; i < v->n_merges && sorted; i++)
+    sorted = compare_merges(&v->merges[i - 1], &v->merges[i]) <= 0;
+  if (sorted) return BPE_OK;
+  if (v->counts == NULL) {
+    qsort(v->merges, v->n_merges, sizeof *v->merges, compare_merges);
+    return BPE_OK;
+  }
+  struct pair { vocab_merge merge; uint64_t count; } *list; /* merge first: one comparison */
+  list = mem_new(&v->alloc, v->n_merges, sizeof *list);
+  if (list == NULL) return set_nomem(e);
+  for (size_t i = 0; i < v->n_merges; i++) {
+    list[i].merge = v->merges[i];
+    list[i].count = v->counts[i];
+  }
+  qsort(list, v->n_merges, sizeof *list, compare_merges);
+  for (size_t i = 0; i < v->n_merges; i++) {
+    v->merges[i] = list[i].merge;
+    v->counts[i] = list[i].count;
+  }
+  mem_free(&v->alloc, list);
+  return BPE_OK;
+}
+
+static bpe_status bad_merge(const vocab_merge *m, const char *what, bpe_error *e) {
+  return set_error(e, BPE_BADMODEL, m->rank, "%s: merge %lu (%lu, %lu)", what,
+                   (unsigned long)m->rank, (unsigned long)m->left, (unsigned long)m->right);
+}
+
+static const vocab_entry *operand(const vocab *v, uint32_t id) {
+  const size_t i = vocab_find_id(v, id);
+  return i != v->n_entries && v->entries[i].kind == BPE_TOKEN ? &v->entries[i] : NULL;
+}
+
+static bpe_status check_merge(const vocab *v, const vocab_merge *m, bpe_error *e) {
+  const vocab_entry *l = operand(v, m->left), *r = operand(v, m->right), *t = operand(v, m->id);
+  if (l == NULL || r == NULL) return bad_merge(m, "operand is no token", e);
+  if (t == NULL) return bad_merge(m, "result is no token", e);
+  if ((uint64_t)l->len + r->len != t->len ||
+      memcmp(vocab_bytes(v, t), vocab_bytes(v, l), l->len) != 0 ||
+      memcmp(vocab_bytes(v, t) + l->len, vocab_bytes(v, r), r->len) != 0)
+    return bad_merge(m, "result is not its operands joined", e);
+  return BPE_OK;
+}
+
+static bpe_status index_merges(vocab *v, bpe_error *e) {
+  bpe_status st = sort_merges(v, e);
+  if (st != BPE_OK) return st;
+  if (!pair_map_init(&v->pairs, &v->alloc, v->n_merges)) return set_nomem(e);
+  for (size_t i = 0; i < v->n_merges; i++) {
+    const vocab_merge *m = &v->merges[i];
+    if ((st = check_merge(v, m, e)) != BPE_OK) return st;
+    if (m->rank == BPE_NONE) return bad_merge(m, "rank too large", e);
+    if (i > 0 && m->rank == m[-1].rank && m->id != m[-1].id)
+      return bad_merge(m, "two results share a rank", e);
+    if (!pair_map_add(&v->pairs, (pair_slot){m->left, m->right, m->rank, m->id}))
+      return bad_merge(m, "pair listed twice", e);
+  }
+  return BPE_OK;
+}
+
+/* The merges of single bytes, which is where merging any piece begins. */
+static bpe_status index_byte_pairs(vocab *v, bpe_error *e) {
+  v->byte_pairs = mem_new(&v->alloc, 1 << 16, sizeof *v->byte_pairs);
+  if (v->byte_pairs == NULL) return set_nomem(e);
+  memset(v->byte_pairs, 0xff, (1 << 16) * sizeof *v->byte_pairs);
+  for (size_t i = 0; i < v->n_merges; i++) {
+    const vocab_merge *m = &v->merges[i];
+    const vocab_entry *t = &v->entries[vocab_find_id(v, m->id)];
+    if (t->len != 2) continue;
+    const uint8_t *s = vocab_bytes(v, t);
+    if (v->byte_ids[s[0]] == m->left && v->byte_ids[s[1]] == m->right)
+      v->byte_pairs[s[0] << 8 | s[1]] = (byte_pair){m->rank, m->id};
+  }
+  return BPE_OK;
+}
+
+bpe_status vocab_seal(vocab *v, bpe_error *e) {
+  bpe_status st = seal_entries(v, e);
+  if (st == BPE_OK) st = index_bytes(v, e);
+  if (st == BPE_OK) st = index_merges(v, e);
+  if (st == BPE_OK) st = index_byte_pairs(v, e);
+  return st;
+}

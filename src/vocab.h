@@ -1,0 +1,77 @@
+/* vocab.h - the immutable tables of a tokenizer: tokens by id and by bytes, merges by pair.
+**
+** Entries stand in order of id; their bytes lie in one slab. An entry is `direct` when its bytes,
+** taken as one piece, are known to merge to it, so that a piece found among the tokens needs no
+** merging. Only BPE_TOKEN entries are found by bytes here; specials are special.h's.
+**
+**     const size_t i = vocab_find_bytes(v, (const uint8_t *)"hello", 5);
+**     if (i != v->n_entries) ... v->entries[i].id ...
+*/
+#ifndef VOCAB_H
+#define VOCAB_H
+
+#include "map.h"
+
+typedef struct vocab_entry {
+  uint32_t id;
+  uint32_t offset, len; /* of the slab; len > 0 */
+  uint8_t kind;         /* bpe_kind */
+  bool direct;
+} vocab_entry;
+
+typedef struct vocab_merge {
+  uint32_t rank, left, right, id;
+} vocab_merge;
+
+/* What two single bytes become; rank BPE_NONE: they do not merge. */
+typedef struct byte_pair {
+  uint32_t rank, id;
+} byte_pair;
+
+typedef struct vocab {
+  bpe_alloc alloc;
+  vocab_entry *entries; /* owned, by (id, offset) */
+  size_t n_entries, entries_cap;
+  size_t n_ids;    /* distinct ids */
+  size_t n_dense;  /* entries[i].id == i for all i below */
+  uint8_t *slab;   /* owned */
+  size_t slab_len, slab_cap;
+  vocab_merge *merges; /* owned, by (rank, left, right) */
+  size_t n_merges, merges_cap;
+  uint64_t *counts; /* owned, of each merge; NULL: all unknown */
+  size_t counts_cap;
+  size_t longest; /* bytes of the longest entry */
+  uint64_t *byte_slots; /* owned; high half: hash, low half: entry + 1; 0: empty */
+  size_t byte_mask;
+  pair_map pairs;
+  byte_pair *byte_pairs; /* owned; [first << 8 | second], what `pairs` says of their ids */
+  uint32_t byte_ids[256]; /* id of each single byte; BPE_NONE: there is none */
+  bool whole;             /* a piece that is a token is emitted whole: every token is direct */
+} vocab;
+
+void vocab_clear(vocab *);
+
+/* Sorts, checks and indexes what a builder has put into entries, slab, merges and counts. */
+bpe_status vocab_seal(vocab *, bpe_error *);
+
+/* The first entry with this id, or n_entries. */
+size_t vocab_find_id(const vocab *, uint32_t id);
+
+static inline const uint8_t *vocab_bytes(const vocab *v, const vocab_entry *e) {
+  return v->slab + e->offset;
+}
+
+/* The BPE_TOKEN entry of exactly these bytes with the lowest id, or n_entries. */
+static inline size_t vocab_find_bytes(const vocab *v, const uint8_t *s, size_t len) {
+  const uint64_t h = hash_bytes(s, len) >> 32;
+  for (size_t i = (size_t)h & v->byte_mask;; i = (i + 1) & v->byte_mask) {
+    const uint64_t slot = v->byte_slots[i];
+    if (slot == 0) return v->n_entries;
+    if (slot >> 32 != h) continue;
+    const size_t at = (size_t)(uint32_t)slot - 1;
+    const vocab_entry *e = &v->entries[at];
+    if (e->len == len && memcmp(v->slab + e->offset, s, len) == 0) return at;
+  }
+}
+
+#endif

@@ -1,0 +1,57 @@
+/* prop_text.h - random texts for the property tests, and the random numbers behind them.
+**
+** Every case has its own generator, seeded with the run's seed and the case's number, so a case
+** can be repeated alone. A text is of one kind of PROP_KINDS; lengths are mostly 0 to 64 bytes,
+** sometimes to 300, rarely to 20,000.
+**
+**     prop_rng rng = prop_seed(seed, number);
+**     prop_text_make(&text, &rng, &source);      // text.bytes, text.len, text.kind
+*/
+#ifndef PROP_TEXT_H
+#define PROP_TEXT_H
+
+#include "oracle.h"
+
+typedef struct prop_rng {
+  uint64_t state; /* never 0 */
+} prop_rng;
+
+prop_rng prop_seed(uint64_t seed, uint64_t number);
+uint64_t prop_next(prop_rng *);
+uint32_t prop_below(prop_rng *, uint32_t n); /* 0 .. n-1; n > 0 */
+bool prop_one_in(prop_rng *, uint32_t n);
+
+typedef enum prop_kind {
+  PROP_RANDOM,    /* any bytes */
+  PROP_MALFORMED, /* characters among truncated, overlong, surrogate and stray bytes */
+  PROP_CROSSING,  /* fragments of all classes, so that every few bytes the class changes */
+  PROP_SPECIAL,   /* special tokens, whole, cut, doubled, with a byte changed */
+  PROP_RUN,       /* one character again and again */
+  PROP_NOISY_RUN, /* runs with something else between */
+  PROP_TOKENS,    /* tokens of the vocabulary, put side by side */
+  PROP_SMALL,     /* few different bytes: random or periodic */
+  PROP_KINDS
+} prop_kind;
+
+const char *prop_kind_name(prop_kind);
+
+/* What a text is made for; all of it may be zero. */
+typedef struct prop_source {
+  const oracle_special *specials;
+  size_t n_specials;
+  const oracle_vocab *vocab;
+  const char *alphabet; /* bytes of PROP_SMALL texts, which are then most of all texts */
+  size_t alphabet_len;
+  bool (*avoid)(uint32_t cp); /* code points that must not occur */
+} prop_source;
+
+typedef struct prop_text {
+  uint8_t *bytes; /* owned */
+  size_t len, cap;
+  prop_kind kind;
+} prop_text;
+
+void prop_text_make(prop_text *, prop_rng *, const prop_source *);
+void prop_text_clear(prop_text *);
+
+#endif
