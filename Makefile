@@ -1,7 +1,7 @@
 # bpe - byte-level BPE tokenizers for SQLite. `make help` lists what there is to make.
 #
 # Settings (make NAME=value): CC, CFLAGS, LDFLAGS, PREFIX, DESTDIR, B (build folder),
-# PCRE2_LIB and JANSSON_LIB (static libraries to put inside bpe.so), SECONDS (of fuzzing).
+# PCRE2_LIB and YAJL_LIB (static libraries to put inside bpe.so), SECONDS (of fuzzing).
 
 CC ?= cc
 CFLAGS ?= -O2 -g
@@ -9,7 +9,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 B ?= build
 PCRE2_LIB ?= $(shell $(CC) -print-file-name=libpcre2-8.a)
-JANSSON_LIB ?= $(shell $(CC) -print-file-name=libjansson.a)
+YAJL_LIB ?= $(shell $(CC) -print-file-name=libyajl_s.a)
 SQLITE_CFLAGS ?=
 SQLITE_LIBS ?= -lsqlite3
 SQLITE_SHELL ?= sqlite3
@@ -26,8 +26,8 @@ HIDE := $(if $(filter dylib,$(SUFFIX)),,-Wl,--exclude-libs,ALL -Wl,-z,defs)
 
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes
 FLAGS = -std=c11 $(WARNINGS) $(WERROR) $(CFLAGS) $(SANITIZE) -fPIC -fvisibility=hidden -MMD -MP
-LIBS := $(PCRE2_LIB) $(JANSSON_LIB)
-TEST_LIBS = $(LIBS) $(SQLITE_LIBS) -lm -lpthread
+LIBS := $(PCRE2_LIB) $(YAJL_LIB)
+TEST_LIBS = $(LIBS) $(SQLITE_LIBS) -ljansson -lm -lpthread
 
 CORE := $(patsubst src/%.c,$(B)/src/%.o,$(wildcard src/*.c))
 GLUE := $(patsubst ext/%.c,$(B)/ext/%.o,$(wildcard ext/*.c))
@@ -50,20 +50,8 @@ STATIC_FLAGS := -DSQLITE_CORE -DSLT_STATIC
 
 all: $(EXT) ## build ./bpe.so, the loadable extension
 
-# Debian compiles libjansson.a for programs, not for shared objects: one function that nobody here
-# calls, json_loadf, refers to stdin in a way that only a program can. A symbol of our own in its
-# place (ext/json.c has it) makes the library fit.
-ifeq ($(SUFFIX),so)
-JANSSON_SHARED := $(B)/libjansson.a
-$(JANSSON_SHARED): $(JANSSON_LIB)
-	@mkdir -p $(@D)
-	objcopy --redefine-sym stdin=json_no_stdin $< $@
-else
-JANSSON_SHARED := $(JANSSON_LIB)
-endif
-
-$(EXT): $(CORE) $(GLUE) $(JANSSON_SHARED)
-	$(CC) -shared $(CFLAGS) $(SANITIZE) $(LDFLAGS) -o $@ $^ $(PCRE2_LIB) $(HIDE)
+$(EXT): $(CORE) $(GLUE)
+	$(CC) -shared $(CFLAGS) $(SANITIZE) $(LDFLAGS) -o $@ $^ $(LIBS) $(HIDE)
 
 $(B)/src/%.o: src/%.c
 	@mkdir -p $(@D)

@@ -1,6 +1,6 @@
 /* ext.h - what the files of ext/ share: the connection, its tokenizers, arguments, errors.
 **
-** The glue knows SQLite, jansson and bpe.h, nothing else of src/. One `conn` per database
+** The glue knows SQLite, yajl and bpe.h, nothing else of src/. One `conn` per database
 ** connection is borrowed by every function and module registered on it, each registration
 ** holding one reference that SQLite gives back through conn_release.
 **
@@ -113,14 +113,34 @@ int value_ids(sqlite3_value *, int width, failure *, uint32_t **ids, size_t *n);
 
 /* ---- JSON (json.c) ------------------------------------------------------------------------- */
 
-/* A parsed document and the memory of all its nodes, which die together. Zero is empty. */
+typedef enum json_kind {
+  JSON_NULL, JSON_TRUE, JSON_FALSE, JSON_NUMBER, JSON_STRING, JSON_ARRAY, JSON_OBJECT,
+  JSON_KEY, /* before its value; only as an event, as is */
+  JSON_END  /* of the innermost array or object */
+} json_kind;
+
+/* One event of a text read from left to right. text: of a number as written, of a string or key
+** decoded; it lives only during the call. False stops the reading; say why in your failure. */
+typedef bool json_event(void *ctx, json_kind, bytes text);
+
+/* Reads one JSON value. `what` begins the message about malformed text: "<name>: <what>: <why>".
+** Out of memory ends it without a further event: what a handler owns hangs at ctx. */
+int json_read(bytes text, const char *what, failure *, json_event *, void *ctx);
+
+typedef struct json_value {
+  json_kind kind;
+  bytes text; /* of a number or string */
+  bytes key;  /* in an object */
+  struct json_value *first, *last, *next; /* children of an array or object; siblings */
+  size_t n;                               /* children */
+} json_value;
+
+/* A small document and the memory of all its values, which die together. Zero is empty. */
 typedef struct json_doc {
-  struct json_t *root; /* an array or an object */
+  const json_value *root;
   struct json_chunk *chunks;
 } json_doc;
 
-void json_setup(void); /* once per entry, before the first parse */
-/* `what` begins the message about malformed text: "<name>: <what>: <why>". */
 int json_parse(bytes text, const char *what, failure *, json_doc *out);
 void json_doc_clear(json_doc *);
 /* Appends a JSON string literal of the bytes, U+FFFD where they are malformed. */

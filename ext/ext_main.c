@@ -105,7 +105,6 @@ int sqlite3_bpe_init(sqlite3 *db, char **error, const sqlite3_api_routines *api)
     }
     return SQLITE_ERROR;
   }
-  json_setup();
   conn *c = sqlite3_malloc64(sizeof *c);
   if (!c) return SQLITE_NOMEM;
   *c = (conn){.db = db, .refs = 1, .alloc = {.resize = resize}};

@@ -11,8 +11,8 @@
 */
 #include "ext.h"
 
-#include <jansson.h>
 #include <string.h>
+#include <yajl/yajl_version.h>
 
 static void token_func(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 {
@@ -90,6 +90,10 @@ static void version_func(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 #define COMPILER "unknown"
 #endif
 
+#define STRING_OF(x) #x
+#define DOTTED(a, b, c) STRING_OF(a) "." STRING_OF(b) "." STRING_OF(c)
+#define YAJL_VERSION_TEXT DOTTED(YAJL_MAJOR, YAJL_MINOR, YAJL_MICRO)
+
 #ifdef SQLITE_CORE
 #define LINKAGE "static"
 #else
@@ -156,7 +160,7 @@ static void debug_func(sqlite3_context *ctx, int argc, sqlite3_value **argv)
   add_key(&b, "pcre2_jit");
   bpe_buffer_append(&b, jit ? "true" : "false", jit ? 4 : 5);
   add_text(&b, "unicode", bpe_unicode_version());
-  add_text(&b, "jansson", JANSSON_VERSION);
+  add_text(&b, "yajl", YAJL_VERSION_TEXT);
   add_text(&b, "compiler", COMPILER);
   add_text(&b, "options", SANITIZERS[0] ? LINKAGE " sanitize=" SANITIZERS : LINKAGE);
   add_tokenizers(&b, c);

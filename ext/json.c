@@ -1,24 +1,30 @@
 /* json.c - JSON in and out: option objects, id arrays, names in results.
 **
-** Parsing is jansson's. Two properties are added here.
-** (1) All nodes of a document live in chunks of sqlite3_malloc64 that are freed together, so that
-**     heap limits see them and an array of a million ids costs no million calls.
-** (2) An allocation that fails ends the parse at once, by longjmp over jansson's frames. jansson
-**     itself goes on after a failed growth of its token buffer, with bytes missing from the token,
-**     and would answer with another string than the text holds. Nothing is lost by the jump: the
-**     chunks hold all there is.
-** Nesting is limited before jansson sees the text, because its parser recurses; no document of
-** ours is deeper than an object of objects of arrays.
+** Reading is yajl's: it checks the whole text (one value, UTF-8, no JSON5), does not recurse, gives
+** numbers as they are written, and hands over event by event, so an array of a million ids never
+** becomes a million nodes. What is added here:
+** (J1) Its memory, and that of documents, is an arena of chunks from sqlite3_malloc64, freed
+**      together, so heap limits see it.
+** (J2) yajl uses what its allocator returns without a look. So an allocation that fails does not
+**      return: longjmp ends the parse, over yajl's frames only, and nothing is lost because the
+**      arena holds all there is. What an event handler owns must hang at its ctx.
+** (J3) Documents are the small trees that options need: depth and keys per object are limited,
+**      and a key that is there twice is an error.
 **
-** The arena under way is a thread's, not a connection's: it is set only while json_parse runs.
+**     json_doc doc;
+**     if (json_parse(text, "options", f, &doc) == SQLITE_OK) ... doc.root->first->key ...
+**     json_doc_clear(&doc);
 */
 #include "ext.h"
 
-#include <jansson.h>
 #include <setjmp.h>
 #include <string.h>
+#include <yajl/yajl_parse.h>
 
-enum { MAX_NESTING = 8, ALIGN = 16, FIRST_CHUNK = 2048, LAST_CHUNK = 1 << 20 };
+enum { MAX_NESTING = 8, MAX_KEYS = 64 };
+enum { ALIGN = 16, FIRST_CHUNK = 2048, LAST_CHUNK = 1 << 20 };
+
+/* ---- Arena (J1, J2) ------------------------------------------------------------------------ */
 
 typedef struct json_chunk {
   struct json_chunk *next;
@@ -32,12 +38,7 @@ typedef struct arena {
   jmp_buf failed;
 } arena;
 
-static _Thread_local arena *current;
-
-/* In place of the stdin that jansson's json_loadf names, which nothing here calls: see Makefile. */
-void *json_no_stdin;
-
-static json_chunk *add_chunk(arena *a, size_t need)
+static void add_chunk(arena *a, size_t need)
 {
   size_t size = FIRST_CHUNK;
   if (a->chunks) size = a->chunks->size < LAST_CHUNK ? a->chunks->size * 2 : LAST_CHUNK;
@@ -46,37 +47,35 @@ static json_chunk *add_chunk(arena *a, size_t need)
   if (!chunk) longjmp(a->failed, 1);
   *chunk = (json_chunk){.next = a->chunks, .size = size};
   a->chunks = chunk;
-  return chunk;
 }
 
-static void *arena_malloc(size_t n)
+/* Each block begins with its size, ALIGN bytes before the address that is returned. */
+static void *arena_malloc(void *ctx, size_t n)
 {
-  if (!current || n > SIZE_MAX / 4) return NULL;
-  const size_t need = (n + ALIGN - 1) / ALIGN * ALIGN;
-  json_chunk *chunk = current->chunks;
-  if (!chunk || chunk->size - chunk->used < need) chunk = add_chunk(current, need);
-  void *p = (char *)chunk + CHUNK_HEADER + chunk->used;
-  chunk->used += need;
-  return p;
+  arena *a = ctx;
+  if (n > SIZE_MAX / 4) longjmp(a->failed, 1);
+  const size_t need = ALIGN + (n + ALIGN - 1) / ALIGN * ALIGN;
+  if (!a->chunks || a->chunks->size - a->chunks->used < need) add_chunk(a, need);
+  char *block = (char *)a->chunks + CHUNK_HEADER + a->chunks->used;
+  a->chunks->used += need;
+  memcpy(block, &n, sizeof n);
+  return block + ALIGN;
 }
 
-static void arena_free(void *p)
+static void *arena_realloc(void *ctx, void *p, size_t n)
 {
+  size_t old = 0;
+  if (p) memcpy(&old, (char *)p - ALIGN, sizeof old);
+  if (p && n <= old) return p;
+  void *grown = arena_malloc(ctx, n);
+  if (p) memcpy(grown, p, old);
+  return grown;
+}
+
+static void arena_free(void *ctx, void *p)
+{
+  (void)ctx;
   (void)p; /* the chunks go together */
-}
-
-void json_setup(void)
-{
-  /* The setting is one per process and always the same; the mutex orders the first write before
-  ** every use. SQLite built without mutexes has none to give, and no threads to order. */
-  sqlite3_mutex *mutex = NULL;
-  if (HAVE(OLDEST_SQLITE, mutex_alloc)) mutex = sqlite3_mutex_alloc(SQLITE_MUTEX_STATIC_APP1);
-  if (mutex) sqlite3_mutex_enter(mutex);
-  json_malloc_t now = NULL;
-  json_free_t now_free = NULL;
-  json_get_alloc_funcs(&now, &now_free);
-  if (now != arena_malloc) json_set_alloc_funcs(arena_malloc, arena_free);
-  if (mutex) sqlite3_mutex_leave(mutex);
 }
 
 static void free_chunks(json_chunk *chunk)
@@ -88,63 +87,237 @@ static void free_chunks(json_chunk *chunk)
   }
 }
 
+/* ---- Reading ------------------------------------------------------------------------------- */
+
+typedef struct reading {
+  arena arena;
+  bool (*event)(void *ctx, json_kind, bytes);
+  void *ctx;
+  yajl_handle handle;
+  int depth;
+  size_t root_end; /* bytes read when the outermost array or object was complete */
+  enum { READ, REFUSED, STOPPED, NO_MEMORY } end;
+  size_t offset; /* where it was refused */
+  char why[SHOWN_SIZE];
+} reading;
+
+static int send(void *p, json_kind kind, const void *text, size_t len)
+{
+  reading *r = p;
+  if (kind == JSON_ARRAY || kind == JSON_OBJECT) r->depth++;
+  if (kind == JSON_END && --r->depth == 0) r->root_end = yajl_get_bytes_consumed(r->handle);
+  return r->event(r->ctx, kind, (bytes){.data = text, .len = len});
+}
+
+static int on_null(void *p) { return send(p, JSON_NULL, "", 0); }
+static int on_boolean(void *p, int yes) { return send(p, yes ? JSON_TRUE : JSON_FALSE, "", 0); }
+static int on_number(void *p, const char *t, size_t n) { return send(p, JSON_NUMBER, t, n); }
+static int on_string(void *p, const unsigned char *t, size_t n)
+{
+  return send(p, JSON_STRING, t, n);
+}
+static int on_key(void *p, const unsigned char *t, size_t n) { return send(p, JSON_KEY, t, n); }
+static int on_object(void *p) { return send(p, JSON_OBJECT, "", 0); }
+static int on_array(void *p) { return send(p, JSON_ARRAY, "", 0); }
+static int on_end(void *p) { return send(p, JSON_END, "", 0); }
+
+static const yajl_callbacks callbacks = {
+    .yajl_null = on_null,
+    .yajl_boolean = on_boolean,
+    .yajl_number = on_number,
+    .yajl_string = on_string,
+    .yajl_map_key = on_key,
+    .yajl_start_map = on_object,
+    .yajl_end_map = on_end,
+    .yajl_start_array = on_array,
+    .yajl_end_array = on_end,
+};
+
+/* yajl's words for what is wrong, without "parse error: " before and ".\n" behind. */
+static void explain(reading *r)
+{
+  const char *text = (const char *)yajl_get_error(r->handle, 0, NULL, 0);
+  const char *colon = strstr(text, ": ");
+  if (colon) text = colon + 2;
+  size_t len = strcspn(text, "\n");
+  if (len > 0 && text[len - 1] == '.') len--;
+  shown((bytes){(const uint8_t *)text, len}, r->why);
+}
+
+/* J5: where something begins after the root that is no white space; text.len if nothing does. */
+static size_t find_garbage(const reading *r, bytes text)
+{
+  size_t i = r->root_end;
+  if (i == 0) return text.len; /* no array, no object: what it is was for the handler to judge */
+  while (i < text.len && text.data[i] > 0 && strchr(" \t\r\n", text.data[i])) i++;
+  return i;
+}
+
+static int hex_value(const uint8_t *p)
+{
+  int value = 0;
+  for (int i = 0; i < 4; i++) {
+    const uint8_t c = p[i];
+    int digit;
+    if (c >= '0' && c <= '9') digit = c - '0';
+    else if (c >= 'a' && c <= 'f') digit = c - 'a' + 10;
+    else if (c >= 'A' && c <= 'F') digit = c - 'A' + 10;
+    else return -1;
+    value = value * 16 + digit;
+  }
+  return value;
+}
+
+/* J4: whether there is one, and where. */
+static bool find_lone_surrogate(bytes text, size_t *offset)
+{
+  for (size_t i = 0; i + 1 < text.len; i++) {
+    if (text.data[i] != '\\') continue;
+    const int unit =
+        text.data[i + 1] == 'u' && text.len - i >= 6 ? hex_value(text.data + i + 2) : -1;
+    if (unit >= 0xD800 && unit <= 0xDFFF) {
+      const uint8_t *next = text.data + i + 6;
+      const bool pair = unit < 0xDC00 && text.len - i >= 12 && next[0] == '\\' &&
+                        next[1] == 'u' && hex_value(next + 2) >= 0xDC00 &&
+                        hex_value(next + 2) <= 0xDFFF;
+      *offset = i;
+      if (!pair) return true;
+      i += 6;
+    }
+    i++; /* past what the backslash escapes */
+  }
+  return false;
+}
+
+/* Apart from its callers, so that no local of theirs is live across setjmp. */
+static void run(reading *r, bytes text)
+{
+  const yajl_alloc_funcs memory = {arena_malloc, arena_realloc, arena_free, &r->arena};
+  if (setjmp(r->arena.failed)) {
+    r->end = NO_MEMORY;
+    return;
+  }
+  yajl_handle h = r->handle = yajl_alloc(&callbacks, (yajl_alloc_funcs *)&memory, r);
+  yajl_status st = yajl_parse(h, text.data, text.len);
+  r->offset = yajl_get_bytes_consumed(h);
+  if (st == yajl_status_ok) st = yajl_complete_parse(h);
+  if (st == yajl_status_client_canceled) r->end = STOPPED;
+  if (st == yajl_status_error) {
+    r->end = REFUSED;
+    explain(r);
+  } else if (st == yajl_status_ok && find_garbage(r, text) < text.len) {
+    r->end = REFUSED;
+    r->offset = find_garbage(r, text);
+    strcpy(r->why, "trailing garbage");
+  }
+}
+
+/* run, and its end as a failure; r->arena is the caller's to free whatever happens. */
+static int read_events(reading *r, bytes text, const char *what, failure *f)
+{
+  if (find_lone_surrogate(text, &r->offset)) {
+    return fail(f, "%s: unpaired surrogate at byte %llu", what, (unsigned long long)r->offset);
+  }
+  run(r, text);
+  switch (r->end) {
+  case NO_MEMORY: return fail_code(f, SQLITE_NOMEM);
+  case REFUSED: return fail(f, "%s: %s at byte %llu", what, r->why, (unsigned long long)r->offset);
+  default: return f->rc;
+  }
+}
+
+int json_read(bytes text, const char *what, failure *f, json_event *event, void *ctx)
+{
+  reading r = {.event = event, .ctx = ctx};
+  read_events(&r, text, what, f);
+  free_chunks(r.arena.chunks);
+  return f->rc;
+}
+
+/* ---- Documents (J3) ------------------------------------------------------------------------ */
+
+typedef struct building {
+  reading r;
+  failure *f;
+  json_value *root;
+  json_value *open[MAX_NESTING]; /* containers not yet ended, outermost first */
+  int depth;
+  bytes key; /* for the next value */
+} building;
+
+static bytes keep(building *b, bytes text)
+{
+  uint8_t *copy = arena_malloc(&b->r.arena, text.len + 1);
+  memcpy(copy, text.data, text.len);
+  return (bytes){.data = copy, .len = text.len};
+}
+
+static bool take_key(building *b, bytes key)
+{
+  char text[SHOWN_SIZE];
+  const json_value *object = b->open[b->depth - 1];
+  if (object->n >= MAX_KEYS) {
+    fail(b->f, "more than %d options", MAX_KEYS);
+    return false;
+  }
+  for (const json_value *v = object->first; v; v = v->next) {
+    if (v->key.len == key.len && memcmp(v->key.data, key.data, key.len) == 0) {
+      fail(b->f, "option is given twice: %s", shown(key, text));
+      return false;
+    }
+  }
+  b->key = keep(b, key);
+  return true;
+}
+
+static bool build(void *ctx, json_kind kind, bytes text)
+{
+  building *b = ctx;
+  if (kind == JSON_KEY) return take_key(b, text);
+  if (kind == JSON_END) {
+    b->depth--;
+    return true;
+  }
+  json_value *v = arena_malloc(&b->r.arena, sizeof *v);
+  *v = (json_value){.kind = kind, .key = b->key, .text = keep(b, text)};
+  json_value *parent = b->depth > 0 ? b->open[b->depth - 1] : NULL;
+  if (!parent) b->root = v;
+  else if (parent->last) parent->last->next = v;
+  else parent->first = v;
+  if (parent) {
+    parent->last = v;
+    parent->n++;
+  }
+  if (kind != JSON_OBJECT && kind != JSON_ARRAY) return true;
+  if (b->depth == MAX_NESTING) {
+    fail(b->f, "options are nested too deeply");
+    return false;
+  }
+  b->open[b->depth++] = v;
+  return true;
+}
+
+int json_parse(bytes text, const char *what, failure *f, json_doc *out)
+{
+  *out = (json_doc){0};
+  building b = {.f = f, .key = {(const uint8_t *)"", 0}};
+  b.r.event = build;
+  b.r.ctx = &b;
+  if (read_events(&b.r, text, what, f) == SQLITE_OK) {
+    *out = (json_doc){.root = b.root, .chunks = b.r.arena.chunks};
+  } else {
+    free_chunks(b.r.arena.chunks);
+  }
+  return f->rc;
+}
+
 void json_doc_clear(json_doc *doc)
 {
   free_chunks(doc->chunks);
   *doc = (json_doc){0};
 }
 
-static bool nested_too_deeply(bytes text)
-{
-  int depth = 0;
-  bool in_string = false;
-  for (size_t i = 0; i < text.len; i++) {
-    const uint8_t b = text.data[i];
-    if (in_string) {
-      if (b == '\\') i++;
-      else if (b == '"') in_string = false;
-    } else if (b == '"') {
-      in_string = true;
-    } else if (b == '[' || b == '{') {
-      if (++depth > MAX_NESTING) return true;
-    } else if (b == ']' || b == '}') {
-      depth--;
-    }
-  }
-  return false;
-}
-
-/* Apart from its caller, so that no local of the caller's is live across setjmp. */
-static json_t *load(arena *a, bytes text, json_error_t *e, bool *no_memory)
-{
-  if (setjmp(a->failed)) {
-    *no_memory = true;
-    return NULL;
-  }
-  return json_loadb((const char *)text.data, text.len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, e);
-}
-
-int json_parse(bytes text, const char *what, failure *f, json_doc *out)
-{
-  *out = (json_doc){0};
-  if (nested_too_deeply(text)) return fail(f, "%s: nested too deeply", what);
-  arena a = {0};
-  json_error_t e = {0};
-  bool no_memory = false;
-  current = &a;
-  json_t *root = load(&a, text, &e, &no_memory);
-  current = NULL;
-  if (!root) {
-    free_chunks(a.chunks);
-    if (no_memory) return fail_code(f, SQLITE_NOMEM);
-    char why[SHOWN_SIZE];
-    return fail(f, "%s: %s at byte %lld", what,
-                shown((bytes){(const uint8_t *)e.text, strlen(e.text)}, why),
-                (long long)e.position);
-  }
-  *out = (json_doc){.root = root, .chunks = a.chunks};
-  return SQLITE_OK;
-}
+/* ---- Writing ------------------------------------------------------------------------------- */
 
 void json_append_string(bpe_buffer *b, const void *text, size_t len)
 {

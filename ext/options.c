@@ -11,7 +11,6 @@
 */
 #include "ext.h"
 
-#include <jansson.h>
 #include <string.h>
 
 enum {
@@ -19,70 +18,59 @@ enum {
   DECODE_FAMILY = FOR_DECODE | FOR_DECODE_BLOB
 };
 
-static bool is_word(const json_t *v, const char *word)
+static bool is(bytes text, const char *word)
 {
-  return json_is_string(v) && json_string_length(v) == strlen(word) &&
-         memcmp(json_string_value(v), word, strlen(word)) == 0;
+  return text.len == strlen(word) && memcmp(text.data, word, text.len) == 0;
 }
 
-static bpe_name name_of(const json_t *v)
+static bool is_word(const json_value *v, const char *word)
 {
-  return (bpe_name){.text = json_string_value(v), .len = json_string_length(v)};
+  return v->kind == JSON_STRING && is(v->text, word);
 }
 
-static bytes bytes_of(bpe_name name)
+static bpe_name name_of(const json_value *v)
 {
-  return (bytes){.data = (const uint8_t *)name.text, .len = name.len};
+  return (bpe_name){.text = (const char *)v->text.data, .len = v->text.len};
 }
 
-static int take_names(const json_t *array, const char *key, name_list *out, failure *f)
+static int take_names(const json_value *array, const char *key, name_list *out, failure *f)
 {
-  const size_t n = json_array_size(array);
-  out->names = sqlite3_malloc64((sqlite3_uint64)n * sizeof *out->names + 1);
+  out->names = sqlite3_malloc64((sqlite3_uint64)array->n * sizeof *out->names + 1);
   if (!out->names) return fail_code(f, SQLITE_NOMEM);
-  for (size_t i = 0; i < n; i++) {
-    const json_t *v = json_array_get(array, i);
-    if (!json_is_string(v) || json_string_length(v) == 0) {
-      return fail(f, "option %s: item %lld of the array is no name", key, (long long)i);
+  for (const json_value *v = array->first; v; v = v->next) {
+    if (v->kind != JSON_STRING || v->text.len == 0) {
+      return fail(f, "option %s: item %llu of the array is no name", key,
+                  (unsigned long long)out->n);
     }
-    out->names[i] = name_of(v);
+    out->names[out->n++] = name_of(v);
   }
-  out->n = n;
   return SQLITE_OK;
 }
 
-static bool is_key(bpe_name name, const char *key)
+static int take_special_object(const json_value *object, options *o, failure *f)
 {
-  return name.len == strlen(key) && memcmp(name.text, key, name.len) == 0;
-}
-
-static int take_special_object(const json_t *v, options *o, failure *f)
-{
-  json_t *object = (json_t *)v; /* jansson's iterators take no const; nothing is changed */
-  for (void *at = json_object_iter(object); at; at = json_object_iter_next(object, at)) {
-    const bpe_name key = {.text = json_object_iter_key(at), .len = json_object_iter_key_len(at)};
-    const json_t *item = json_object_iter_value(at);
+  for (const json_value *v = object->first; v; v = v->next) {
     char text[SHOWN_SIZE];
-    if (is_key(key, "allow")) {
-      if (is_word(item, "all")) o->allow_all = true;
-      else if (json_is_array(item)) take_names(item, "special.allow", &o->allow, f);
+    if (is(v->key, "allow")) {
+      if (is_word(v, "all")) o->allow_all = true;
+      else if (v->kind == JSON_ARRAY) take_names(v, "special.allow", &o->allow, f);
       else fail(f, "option special.allow must be \"all\" or an array of names");
-    } else if (is_key(key, "error")) {
-      if (is_word(item, "rest")) o->forbid_rest = true;
-      else if (json_is_array(item)) take_names(item, "special.error", &o->forbid, f);
+    } else if (is(v->key, "error")) {
+      if (is_word(v, "rest")) o->forbid_rest = true;
+      else if (v->kind == JSON_ARRAY) take_names(v, "special.error", &o->forbid, f);
       else fail(f, "option special.error must be \"rest\" or an array of strings");
     } else {
-      fail(f, "no such option: special.%s", shown(bytes_of(key), text));
+      fail(f, "no such option: special.%s", shown(v->key, text));
     }
     if (f->rc != SQLITE_OK) return f->rc;
   }
   return SQLITE_OK;
 }
 
-static int take_special(const json_t *v, options *o, failure *f)
+static int take_special(const json_value *v, options *o, failure *f)
 {
-  if (json_is_array(v)) return take_names(v, "special", &o->allow, f);
-  if (json_is_object(v)) return take_special_object(v, o, f);
+  if (v->kind == JSON_ARRAY) return take_names(v, "special", &o->allow, f);
+  if (v->kind == JSON_OBJECT) return take_special_object(v, o, f);
   if (is_word(v, "text")) return SQLITE_OK;
   if (is_word(v, "allow")) {
     o->allow_all = true;
@@ -96,7 +84,7 @@ static int take_special(const json_t *v, options *o, failure *f)
                  "object");
 }
 
-static int take_decode_special(const json_t *v, options *o, failure *f)
+static int take_decode_special(const json_value *v, options *o, failure *f)
 {
   if (is_word(v, "text")) o->specials = BPE_SPECIALS_TEXT;
   else if (is_word(v, "skip")) o->specials = BPE_SPECIALS_SKIP;
@@ -105,14 +93,16 @@ static int take_decode_special(const json_t *v, options *o, failure *f)
   return SQLITE_OK;
 }
 
-static int take_document(const json_t *v, options *o, failure *f)
+static int take_document(const json_value *v, options *o, failure *f)
 {
-  if (!json_is_boolean(v)) return fail(f, "option document must be true or false");
-  o->document = json_is_true(v);
+  if (v->kind != JSON_TRUE && v->kind != JSON_FALSE) {
+    return fail(f, "option document must be true or false");
+  }
+  o->document = v->kind == JSON_TRUE;
   return SQLITE_OK;
 }
 
-static int hex_digit(char c)
+static int hex_digit(uint8_t c)
 {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
@@ -120,11 +110,11 @@ static int hex_digit(char c)
   return -1;
 }
 
-static int take_digest(const json_t *v, options *o, failure *f)
+static int take_digest(const json_value *v, options *o, failure *f)
 {
   const size_t n = sizeof o->digest;
-  const char *text = json_string_value(v);
-  bool good = json_is_string(v) && json_string_length(v) == 2 * n;
+  const uint8_t *text = v->text.data;
+  bool good = v->kind == JSON_STRING && v->text.len == 2 * n;
   for (size_t i = 0; i < n && good; i++) {
     const int high = hex_digit(text[2 * i]), low = hex_digit(text[2 * i + 1]);
     good = high >= 0 && low >= 0;
@@ -135,35 +125,39 @@ static int take_digest(const json_t *v, options *o, failure *f)
   return SQLITE_OK;
 }
 
-static int take_width(const json_t *v, options *o, failure *f)
+static int take_width(const json_value *v, options *o, failure *f)
 {
-  const json_int_t width = json_integer_value(v);
-  if (!json_is_integer(v) || (width != 16 && width != 32)) {
-    return fail(f, "option width must be 16 or 32");
-  }
-  o->width = (int)width;
+  if (v->kind == JSON_NUMBER && is(v->text, "16")) o->width = 16;
+  else if (v->kind == JSON_NUMBER && is(v->text, "32")) o->width = 32;
+  else return fail(f, "option width must be 16 or 32");
   return SQLITE_OK;
 }
 
-static int take_pad_to(const json_t *v, options *o, failure *f)
+static int take_pad_to(const json_value *v, options *o, failure *f)
 {
-  if (!json_is_integer(v) || json_integer_value(v) < 0) {
-    return fail(f, "option pad_to must be a whole number, 0 or more");
+  enum { MAX_DIGITS = 18 };
+  uint64_t n = 0;
+  bool good = v->kind == JSON_NUMBER && v->text.len <= MAX_DIGITS;
+  for (size_t i = 0; i < v->text.len && good; i++) {
+    const uint8_t c = v->text.data[i];
+    good = c >= '0' && c <= '9';
+    n = n * 10 + (uint64_t)(c - '0');
   }
+  if (!good) return fail(f, "option pad_to must be a whole number, 0 or more");
   o->has_pad_to = true;
-  o->pad_to = (uint64_t)json_integer_value(v);
+  o->pad_to = n;
   return SQLITE_OK;
 }
 
-static int take_pad(const json_t *v, options *o, failure *f)
+static int take_pad(const json_value *v, options *o, failure *f)
 {
-  if (!json_is_string(v)) return fail(f, "option pad must be the name of a token");
+  if (v->kind != JSON_STRING) return fail(f, "option pad must be the name of a token");
   o->pad_name = name_of(v);
   o->pad = &o->pad_name;
   return SQLITE_OK;
 }
 
-static int take_errors(const json_t *v, options *o, failure *f)
+static int take_errors(const json_value *v, options *o, failure *f)
 {
   if (is_word(v, "replace")) o->errors = BPE_REPAIR_REPLACE;
   else if (is_word(v, "strict")) o->errors = BPE_REPAIR_STRICT;
@@ -173,10 +167,10 @@ static int take_errors(const json_t *v, options *o, failure *f)
   return SQLITE_OK;
 }
 
-static int take_split(const json_t *v, options *o, bool is_regex, failure *f)
+static int take_split(const json_value *v, options *o, bool is_regex, failure *f)
 {
   const char *key = is_regex ? "regex" : "pattern";
-  if (!json_is_string(v)) return fail(f, "option %s must be a string", key);
+  if (v->kind != JSON_STRING) return fail(f, "option %s must be a string", key);
   if (o->has_pattern) return fail(f, "options pattern and regex exclude each other");
   o->has_pattern = true;
   o->is_regex = is_regex;
@@ -184,12 +178,12 @@ static int take_split(const json_t *v, options *o, bool is_regex, failure *f)
   return SQLITE_OK;
 }
 
-static int take_pattern(const json_t *v, options *o, failure *f)
+static int take_pattern(const json_value *v, options *o, failure *f)
 {
   return take_split(v, o, false, f);
 }
 
-static int take_regex(const json_t *v, options *o, failure *f)
+static int take_regex(const json_value *v, options *o, failure *f)
 {
   return take_split(v, o, true, f);
 }
@@ -197,7 +191,7 @@ static int take_regex(const json_t *v, options *o, failure *f)
 static const struct key {
   const char *name;
   int who;
-  int (*take)(const json_t *, options *, failure *);
+  int (*take)(const json_value *, options *, failure *);
 } keys[] = {
   {"special", ENCODE_FAMILY | FOR_PIECES, take_special},
   {"special", DECODE_FAMILY, take_decode_special},
@@ -211,24 +205,21 @@ static const struct key {
   {"regex", FOR_PIECES, take_regex},
 };
 
-static const struct key *find_key(bpe_name name, int who)
+static const struct key *find_key(bytes name, int who)
 {
   for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-    if ((keys[i].who & who) && is_key(name, keys[i].name)) return &keys[i];
+    if ((keys[i].who & who) && is(name, keys[i].name)) return &keys[i];
   }
   return NULL;
 }
 
-static int take_object(const json_t *root, int who, options *o, failure *f)
+static int take_object(const json_value *root, int who, options *o, failure *f)
 {
-  json_t *object = (json_t *)root;
-  for (void *at = json_object_iter(object); at; at = json_object_iter_next(object, at)) {
-    const bpe_name name = {.text = json_object_iter_key(at), .len = json_object_iter_key_len(at)};
-    const json_t *v = json_object_iter_value(at);
-    const struct key *k = find_key(name, who);
+  for (const json_value *v = root->first; v; v = v->next) {
+    const struct key *k = find_key(v->key, who);
     char text[SHOWN_SIZE];
-    if (!k) return fail(f, "no such option: %s", shown(bytes_of(name), text));
-    if (json_is_null(v)) return fail(f, "option %s must not be null", k->name);
+    if (!k) return fail(f, "no such option: %s", shown(v->key, text));
+    if (v->kind == JSON_NULL) return fail(f, "option %s must not be null", k->name);
     if (k->take(v, o, f) != SQLITE_OK) return f->rc;
   }
   if (o->has_pad_to && !o->pad) return fail(f, "option pad_to needs option pad");
@@ -246,9 +237,7 @@ int options_parse(sqlite3_value *v, int who, failure *f, options *out)
   }
   if (!value_bytes(v, &text)) return fail_code(f, SQLITE_NOMEM);
   if (json_parse(text, "options are not a JSON object", f, &out->doc) != SQLITE_OK) return f->rc;
-  if (!json_is_object(out->doc.root)) {
-    return fail(f, "options must be a JSON object, not an array");
-  }
+  if (out->doc.root->kind != JSON_OBJECT) return fail(f, "options must be a JSON object");
   return take_object(out->doc.root, who, out, f);
 }
 

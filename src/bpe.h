@@ -116,6 +116,8 @@ void bpe_builder_whole(bpe_builder *);
 /* Appends one id to the list that goes before (bos) or after a document. */
 void bpe_builder_bos(bpe_builder *, uint32_t id);
 void bpe_builder_eos(bpe_builder *, uint32_t id);
+/* Training figures as a JSON object: shown, not interpreted, no part of the digest. */
+void bpe_builder_stats(bpe_builder *, const char *json, size_t len);
 void bpe_builder_free(bpe_builder *);
 BPE_CHECK bpe_status bpe_builder_finish(bpe_builder *, bpe_error *, bpe_model **out);
 
@@ -145,6 +147,8 @@ typedef struct bpe_info {
   size_t longest;        /* bytes of the longest token */
   const uint32_t *bos, *eos; /* borrowed */
   size_t n_bos, n_eos;
+  const char *stats; /* JSON, borrowed; NULL: none */
+  size_t stats_len;
 } bpe_info;
 
 void bpe_model_info(const bpe_model *, bpe_info *);
@@ -158,6 +162,12 @@ size_t bpe_model_find_bytes(const bpe_model *, const void *bytes, size_t len);
 bpe_merge bpe_model_merge(const bpe_model *, size_t i);
 /* SHA-256 over the canonical encoding (model_digest.c) of all that decides ids. */
 void bpe_model_digest(const bpe_model *, uint8_t out[32]);
+
+/* A model as one string of bytes that any machine reads back to a model of the same digest, with
+** counts and stats (model_blob.c has the layout). Parsing trusts nothing. */
+BPE_CHECK bpe_status bpe_model_write(const bpe_model *, bpe_error *, bpe_buffer *);
+BPE_CHECK bpe_status bpe_model_parse(const bpe_alloc *, const void *bytes, size_t len,
+                                     bpe_error *, bpe_model **out);
 
 /* ---- Built-in encodings ------------------------------------------------------------------ */
 

@@ -142,6 +142,20 @@ void bpe_builder_eos(bpe_builder *b, uint32_t id) {
   if (!failed(b)) add_id(b, &b->m->eos, id);
 }
 
+void bpe_builder_stats(bpe_builder *b, const char *json, size_t len) {
+  if (failed(b)) return;
+  bpe_model *m = b->m;
+  mem_free(&m->alloc, m->stats);
+  m->stats_len = 0;
+  m->stats = mem_new(&m->alloc, len, 1);
+  if (m->stats == NULL) {
+    set_nomem(&b->error);
+    return;
+  }
+  memcpy(m->stats, json, len);
+  m->stats_len = len;
+}
+
 void builder_vouch(bpe_builder *b) {
   if (!failed(b)) b->vouched = true;
 }

@@ -344,7 +344,7 @@ static uint8_t *write_packed16(uint8_t *to, const uint32_t *ids, size_t n) {
 static bpe_status too_wide(const bpe_piece *p, bpe_error *e) {
   size_t i = 0;
   while (p->ids[i] <= UINT16_MAX) i++;
-  return set_error(e, BPE_MISUSE, p->start, "id does not fit in 16 bits: %lu",
+  return set_error(e, BPE_TOOBIG, p->start, "id does not fit in 16 bits: %lu",
                    (unsigned long)p->ids[i]);
 }
 

@@ -10,6 +10,7 @@ void bpe_model_free(bpe_model *m) {
   bpe_finder_free(m->added);
   mem_free(&a, m->bos.ids);
   mem_free(&a, m->eos.ids);
+  mem_free(&a, m->stats);
   mem_free(&a, m);
 }
 
@@ -29,6 +30,8 @@ void bpe_model_info(const bpe_model *m, bpe_info *info) {
       .eos = m->eos.ids,
       .n_bos = m->bos.n,
       .n_eos = m->eos.n,
+      .stats = m->stats,
+      .stats_len = m->stats_len,
   };
 }
 

@@ -22,6 +22,8 @@ struct bpe_model {
   bpe_finder *specials;  /* owned; every BPE_SPECIAL */
   bpe_finder *added;     /* owned; every BPE_ADDED, or NULL if there is none */
   id_list bos, eos;
+  char *stats; /* owned, JSON; NULL: none */
+  size_t stats_len;
   bool lacks_bytes; /* some byte is no token: encoding can fail */
 };
 

@@ -9,8 +9,12 @@
 #     $ tests/selftest.sh
 #     52 passed, 0 failed
 
-runner=${1:-build/slt}
+runner=${1:-build/bin/slt}
 here=$(dirname "$0")
+if [ ! -x "$runner" ]; then
+  echo "selftest: no runner: $runner"
+  exit 2
+fi
 scratch=$(mktemp -d) || exit 2
 trap 'rm -rf "$scratch"' EXIT
 passed=0

@@ -46,8 +46,9 @@ static void print_summary(const session *s) {
 
 static void check_memory(session *s, sqlite3_int64 before) {
   const sqlite3_int64 after = sqlite3_memory_used();
-  if (after != before)
-    report(s, NULL, NULL, "memory leaked: %lld bytes", (long long)(after - before));
+  if (after == before) return;
+  report(s, NULL, NULL, "memory leaked: %lld bytes", (long long)(after - before));
+  fputs(text_str(&s->suspects), stdout);
 }
 
 static void run_file(const settings *set, const char *path, totals *sum) {

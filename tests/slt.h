@@ -212,6 +212,7 @@ typedef struct session {
   size_t n_labels, labels_capacity;
   edit *edits;
   size_t n_edits, edits_capacity;
+  text suspects;         /* of a leak, under --oom; shown if the file does leak */
   unsigned long passed, failed, skipped, rewritten;
   unsigned long injected, nomem, nomem_in_bpe, bpe_records, uninjected;
 } session;

@@ -337,6 +337,7 @@ void session_free(session *s) {
   free(s->edits);
   for (size_t i = 0; i < MAX_LOOPS; i++) text_free(&s->variables[i].value);
   free(s->params);
+  text_free(&s->suspects);
   pool_clear(&s->record_strings);
   pool_clear(&s->file_strings);
 }

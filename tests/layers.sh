@@ -1,0 +1,60 @@
+#!/bin/sh
+# layers.sh - the include lists of src/ and ext/ point only downwards.
+#
+# Each line of the table names a room and the rooms whose headers it may include; a room's .c
+# may always include its own .h. Beside them: bpe.h for all, base.h for src/. What is not in the
+# table is refused, so a new room has to say where it stands. Further rules: src/ never names
+# sqlite3, ext/ sees only bpe.h and ext.h, pcre2.h is regex.c's alone, yajl is json.c's alone.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+table='
+base:
+utf8: base
+unicode:
+unicode_table: unicode
+map: base
+sha256:
+scan: utf8 unicode
+regex: utf8
+split: scan regex utf8 unicode
+special: base
+vocab: map
+merge: vocab
+model: special split vocab
+builder: merge model
+model_digest: model sha256
+encode: merge model
+decode: model
+builtin: model builtin_data
+builtin_data:
+'
+passed=0 failed=0
+bad() { echo "layers: $1"; failed=$((failed + 1)); }
+for file in src/*.[ch]; do
+  room=$(basename "${file%.*}")
+  [ "$room" = bpe ] && continue
+  line=$(printf '%s\n' "$table" | grep "^$room:") || { bad "$file: no such room in the table"; continue; }
+  allowed=" ${line#*:} $room base bpe "
+  for header in $(sed -n 's/^ *# *include "\(.*\)\.h".*/\1/p' "$file"); do
+    case $allowed in
+      *" $header "*) passed=$((passed + 1)) ;;
+      *) bad "$file may not include $header.h" ;;
+    esac
+  done
+  if grep -q 'sqlite3' "$file"; then bad "$file names sqlite3"; fi
+  case $file in src/regex.c) ;; *) grep -q '^ *# *include.*pcre2\.h' "$file" && bad "$file includes pcre2.h" ;; esac
+done
+for file in ext/*.[ch]; do
+  for header in $(sed -n 's/^ *# *include "\(.*\)".*/\1/p' "$file"); do
+    case $file:$header in
+      *:ext.h | ext/ext.h:../src/bpe.h | ext/ext.h:sqlite3.h | ext/ext.h:sqlite3ext.h)
+        passed=$((passed + 1)) ;;
+      *) bad "$file may not include $header" ;;
+    esac
+  done
+  grep -q '^ *# *include.*pcre2\.h' "$file" && bad "$file includes pcre2.h"
+done
+n=$(grep -l '^ *SQLITE_EXTENSION_INIT1' ext/*.c | tr '\n' ' ')
+[ "$n" = "ext/ext_main.c " ] || bad "SQLITE_EXTENSION_INIT1 belongs in ext/ext_main.c alone: $n"
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
