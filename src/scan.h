@@ -19,4 +19,9 @@ const char *scan_name(int i);                              /* NULL past the last
 /* Length of the first piece of s, which is well-formed. len > 0. */
 size_t scan_piece(const scan_rules *, const uint8_t *s, size_t len);
 
+/* The pieces of s as far as `max` ends go, which are counted from s: the same as max calls of
+** scan_piece, many at a time. s is well-formed; max >= SCAN_LEAST. Returns how many; 0: len is 0. */
+enum { SCAN_LEAST = 64 };
+size_t scan_pieces(const scan_rules *, const uint8_t *s, size_t len, size_t *ends, size_t max);
+
 #endif

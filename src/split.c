@@ -74,7 +74,8 @@ bpe_status split_start(splitter *sp, const bpe_pattern *p, const uint8_t *text, 
   }
   sp->pattern = p;
   sp->text = text;
-  sp->at = sp->well_start = sp->well_end = from;
+  sp->at = sp->base = sp->well_start = sp->well_end = from;
+  sp->next = sp->n = 0;
   sp->end = to;
   return BPE_OK;
 }
@@ -102,7 +103,16 @@ static bpe_status find_well_formed(splitter *sp, bpe_error *e) {
   return BPE_OK;
 }
 
-static bpe_status next_of_regex(splitter *sp, bpe_error *e) {
+/* The piece at `at` is all that is found: it ends there. */
+static bpe_status found_one(splitter *sp, size_t end) {
+  sp->base = sp->at;
+  sp->ends[0] = end - sp->at;
+  sp->next = 0;
+  sp->n = 1;
+  return BPE_OK;
+}
+
+static bpe_status fill_by_regex(splitter *sp, bpe_error *e) {
   if (sp->match_stop <= sp->at) { /* the last match is behind: look for the next */
     const size_t base = sp->well_start;
     size_t start, stop;
@@ -112,26 +122,24 @@ static bpe_status next_of_regex(splitter *sp, bpe_error *e) {
     sp->match_start = base + start;
     sp->match_stop = base + stop;
   }
-  sp->at = sp->at < sp->match_start ? sp->match_start : sp->match_stop;
-  return BPE_OK;
+  return found_one(sp, sp->at < sp->match_start ? sp->match_start : sp->match_stop);
 }
 
-bpe_status split_next(splitter *sp, bpe_error *e) {
+bpe_status split_fill(splitter *sp, bpe_error *e) {
   const bpe_pattern *p = sp->pattern;
-  if (p->scan == NULL && p->regex == NULL) {
-    sp->at = sp->end;
-    return BPE_OK;
-  }
+  if (p->scan == NULL && p->regex == NULL) return found_one(sp, sp->end);
   if (sp->at == sp->well_end) {
     const bpe_status st = find_well_formed(sp, e);
     if (st != BPE_OK) return st;
     if (sp->at == sp->well_end) {
-      sp->at += utf8_malformed_run(sp->text + sp->at, sp->end - sp->at);
-      sp->well_start = sp->well_end = sp->at;
-      return BPE_OK;
+      const size_t n = utf8_malformed_run(sp->text + sp->at, sp->end - sp->at);
+      sp->well_start = sp->well_end = sp->at + n;
+      return found_one(sp, sp->at + n);
     }
   }
-  if (p->regex != NULL) return next_of_regex(sp, e);
-  sp->at += scan_piece(p->scan, sp->text + sp->at, sp->well_end - sp->at);
+  if (p->regex != NULL) return fill_by_regex(sp, e);
+  sp->base = sp->at;
+  sp->next = 0;
+  sp->n = scan_pieces(p->scan, sp->text + sp->at, sp->well_end - sp->at, sp->ends, SPLIT_BATCH);
   return BPE_OK;
 }

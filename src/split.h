@@ -22,11 +22,15 @@ struct bpe_pattern {
   regex *regex;           /* owned */
 };
 
+enum { SPLIT_BATCH = 256 };
+
 /* Zero it before first use; start it for every stretch; clear it at the end. */
 typedef struct splitter {
   const bpe_pattern *pattern;
   const uint8_t *text;
   size_t at, end;      /* what is left of the stretch */
+  size_t base;         /* ends[next .. n - 1], counted from base, are those of the next pieces */
+  size_t next, n;
   size_t well_start;   /* the well-formed run that holds `at`; empty when at == well_end */
   size_t well_end;
   size_t match_start, match_stop; /* regex: the next match, valid when >= at */
@@ -34,12 +38,25 @@ typedef struct splitter {
   const bpe_pattern *match_of;
   int (*stop)(void *ctx); /* as in bpe_walk_options */
   void *stop_ctx;
+  size_t ends[SPLIT_BATCH];
 } splitter;
 
 bpe_status split_start(splitter *, const bpe_pattern *, const uint8_t *text, size_t from,
                        size_t to, bpe_error *);
+/* Finds the ends of the next pieces, one at least, when those found before are used up: n > next
+** and base + ends[next] is the end of the piece at `at`. at < end. */
+bpe_status split_fill(splitter *, bpe_error *);
+
 /* Moves `at` to the end of the piece that begins there. at < end. */
-bpe_status split_next(splitter *, bpe_error *);
+static inline bpe_status split_next(splitter *sp, bpe_error *e) {
+  if (sp->next == sp->n) {
+    const bpe_status st = split_fill(sp, e);
+    if (st != BPE_OK) return st;
+  }
+  sp->at = sp->base + sp->ends[sp->next++];
+  return BPE_OK;
+}
+
 void split_clear(splitter *);
 
 #endif
