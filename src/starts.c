@@ -59,7 +59,7 @@ static uint64_t digit_starts(uint64_t digit, unsigned max_digits) {
 ** the run's first byte. */
 static unsigned decided_spaces(uint64_t space, unsigned known) {
   if (!(space >> (known - 1) & 1)) return known - 1;
-  const uint64_t before = ~space & below(known);
+  const uint64_t before = ~space & up_to(known - 1);
   return before == 0 ? 0 : highest_bit(before) + 1;
 }
 
