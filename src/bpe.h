@@ -140,7 +140,9 @@ typedef struct bpe_info {
   size_t pattern_len;
   bool pattern_is_regex;
   bool pattern_is_chain; /* several patterns one inside the other; the text is a JSON array */
-  bool normalizes;       /* text may change before it is split: its byte bounds do not hold */
+  bool normalizes;       /* a text and its tokens need not have the same bytes: text is normalized,
+                         ** or added tokens take white space along or are spelled otherwise.
+                         ** Byte bounds, decode(encode(x)) = x and streaming do not hold */
   bool whole;
   uint32_t vocab_size;   /* highest id + 1: the rows of an embedding */
   size_t token_count;    /* distinct ids */
@@ -348,7 +350,7 @@ BPE_CHECK bpe_status bpe_windows_new(bpe_coder *, const void *text, size_t len,
                                      const bpe_walk_options *, const bpe_window_options *,
                                      bpe_error *, bpe_windows **out);
 void bpe_windows_free(bpe_windows *);
-/* BPE_DONE: no more. BPE_TOOBIG: the character at e->offset alone has too many tokens. */
+/* BPE_DONE: no more. BPE_TOOBIG: not one character from e->offset on has few enough tokens. */
 BPE_CHECK bpe_status bpe_windows_next(bpe_windows *, bpe_window *, bpe_error *);
 
 /* ---- Traces (trace.c) --------------------------------------------------------------------- */

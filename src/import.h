@@ -16,10 +16,10 @@
 typedef struct import_entry {
   size_t offset; /* of the slab */
   uint32_t len, id;
-  uint32_t where;     /* line, or byte of a JSON text, for messages */
-  uint8_t kind;       /* bpe_kind */
-  uint8_t flags;      /* entry_flag */
-  bool merges;        /* some merge names it */
+  uint32_t where; /* line, or byte of a JSON text, for messages */
+  uint8_t kind;   /* bpe_kind */
+  uint8_t flags;  /* entry_flag */
+  bool merges;    /* some merge names it */
 } import_entry;
 
 typedef struct importing {

@@ -38,8 +38,7 @@ static bpe_status read_special(importing *in, lines *l) {
   return import_special(in, line, space - 1, id, l->n);
 }
 
-static bpe_status read_merge(importing *in, size_t n, const char *line, size_t len,
-                             uint32_t rank) {
+static bpe_status read_merge(importing *in, size_t n, const char *line, size_t len, uint32_t rank) {
   uint8_t bytes[1 << 12];
   uint32_t id[2];
   size_t part[2];

@@ -25,7 +25,7 @@ void bpe_model_info(const bpe_model *m, bpe_info *info) {
       .pattern_len = m->pattern->len,
       .pattern_is_regex = m->pattern->is_regex,
       .pattern_is_chain = m->pattern->n_chain != 0,
-      .normalizes = m->normalizer != NULL,
+      .normalizes = m->alters,
       .whole = v->whole,
       .vocab_size = v->n_entries == 0 ? 0 : v->entries[v->n_entries - 1].id + 1,
       .token_count = v->n_ids,
