@@ -42,7 +42,7 @@ PROP_WINDOW := $(B)/tests/prop_window.o $(B)/tests/prop_subject.o $(B)/tests/pro
 BENCH := $(patsubst tests/bench/%.c,$(B)/bench/%.o,$(wildcard tests/bench/*.c))
 UNITS := $(patsubst tests/%.c,$(B)/bin/%,$(wildcard tests/unit_*.c))
 FUZZERS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
-SQL_TESTS := $(wildcard tests/sql/*.test)
+SQL_TESTS := $(wildcard tests/sql/*.test tests/cache/*.test)
 
 # The programs that talk SQL come in two kinds: `slt` loads bpe.so as anyone does, `slt-static`
 # has the glue linked in, which is what sanitizers need.
@@ -63,6 +63,7 @@ $(B)/src/%.o: src/%.c
 	$(CC) $(FLAGS) -c -o $@ $<
 
 $(B)/src/builtin_data.o: $(wildcard data/encodings/*.merges)
+$(B)/ext/schema.o $(B)/static/schema.o: sql/schema.sql
 
 $(B)/ext/%.o: ext/%.c
 	@mkdir -p $(@D)
@@ -105,6 +106,8 @@ $(B)/bin/prop_window: $(PROP_WINDOW) $(ORACLE) $(CORE)
 $(B)/bin/prop_train: $(B)/tests/prop_train.o $(ORACLE) $(CORE)
 	$(LINK)
 $(B)/bin/train_reference: $(B)/tests/train_reference.o $(CORE)
+	$(LINK)
+$(B)/bin/import_fixtures: $(B)/models/fixtures.o $(CORE)
 	$(LINK)
 $(B)/bin/models: $(B)/models/models.o $(B)/models/models_known.o $(CORE)
 	$(LINK)
@@ -154,10 +157,11 @@ recipes: $(EXT) ## every sql/recipes/*.sql gives its .out
 
 oom: $(B)/bin/oom $(B)/bin/slt-static ## every allocation fails once, and from then on
 	@$(RUN) $(B)/bin/oom
-	@$(RUN) $(B)/bin/slt-static --oom $(filter-out %/runner.test,$(SQL_TESTS))
+	@$(RUN) $(B)/bin/slt-static --oom $(filter-out %/runner.test %/train_store.test,$(SQL_TESTS))
 
 sql: $(B)/bin/slt $(EXT) ## tests/sql/*.test through the real loader
 	@$(RUN) $(B)/bin/slt --ext ./bpe $(SQL_TESTS)
+	@$(RUN) tests/cache.sh
 
 vectors: $(B)/bin/vectors $(B)/bin/bugs $(EXT) ## reference ids, splits and decodings; reported bugs of others
 	@$(RUN) $(B)/bin/vectors
@@ -242,10 +246,11 @@ $(B)/bin/fuzzer-%: $(B)/fuzz/fuzz_%.o $(ORACLE) $(GLUE_STATIC) $(CORE)
 	@mkdir -p $(@D)
 	$(CC) -fsanitize=fuzzer,address,undefined -o $@ $^ $(TEST_LIBS)
 
-test-fixtures: $(B)/bin/vectors $(B)/bin/train_reference $(EXT) ## texts of public test suites, kept outside the tree: FIXTURES=folder
+test-fixtures: $(B)/bin/vectors $(B)/bin/import_fixtures $(B)/bin/train_reference $(EXT) ## texts of public test suites, kept outside the tree: FIXTURES=folder
 	@test -n "$(FIXTURES)" || { echo "test-fixtures: say FIXTURES=folder" >&2; exit 1; }
 	@rm -f $(TALLY)-fixtures
 	@tests/run.sh $(TALLY)-fixtures $(B)/bin/vectors --fixtures "$(FIXTURES)"
+	@tests/run.sh $(TALLY)-fixtures $(B)/bin/import_fixtures --fixtures "$(FIXTURES)"
 	@tests/run.sh $(TALLY)-fixtures $(B)/bin/train_reference --fixtures "$(FIXTURES)"
 	@tests/run.sh --sum $(TALLY)-fixtures
 

@@ -32,8 +32,8 @@ int fail(failure *f, const char *format, ...) {
 int fail_db(failure *f, sqlite3 *db, int rc)
 {
   if (f->rc != SQLITE_OK) return f->rc;
-  f->rc = rc;
   if (rc != SQLITE_NOMEM) f->text = sqlite3_mprintf("%s: %s", f->name, sqlite3_errmsg(db));
+  f->rc = f->text ? rc : SQLITE_NOMEM;
   return f->rc;
 }
 

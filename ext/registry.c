@@ -169,6 +169,7 @@ static size_t distance(const char *a, size_t a_len, const char *b, size_t b_len)
 
 typedef struct offers {
   bytes wanted;
+  const store *store; /* while stored names are considered */
   char names[OFFERS][LONGEST_OFFER + 1]; /* nearest first */
   size_t costs[OFFERS];
   int n, seen;
@@ -209,10 +210,15 @@ static void consider_builtin(offers *o)
 static bool consider_stored(void *ctx, int schema, bytes name)
 {
   offers *o = ctx;
-  char text[SHOWN_SIZE];
-  (void)schema;
+  char text[SHOWN_SIZE], full[2 * SHOWN_SIZE];
   shown(name, text); /* names from a database may hold anything */
-  consider(o, text, strlen(text));
+  if (name.len == o->wanted.len && memcmp(name.data, o->wanted.data, name.len) == 0) {
+    /* Its beginning was taken for a schema's name. */
+    sqlite3_snprintf(sizeof full, full, "%s.%s", store_schema(o->store, schema), text);
+    consider(o, full, strlen(full));
+  } else {
+    consider(o, text, strlen(text));
+  }
   return ++o->seen < MAX_CANDIDATES;
 }
 
@@ -246,7 +252,7 @@ static int not_ours(store *s, bytes name, failure *f)
 
 static int not_stored(store *s, bytes name, failure *f)
 {
-  offers o = {.wanted = name};
+  offers o = {.wanted = name, .store = s};
   if (not_ours(s, name, f) != SQLITE_OK) return f->rc;
   consider_builtin(&o);
   for (int i = 0; store_schema(s, i); i++) {

@@ -35,6 +35,7 @@ static int merges_connect(sqlite3 *db, void *aux, int argc, const char *const *a
 }
 
 static int merges_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info) {
+  (void)vtab;
   int n_argv;
   const int rc = table_plan(&args, info, &n_argv);
   if (rc != SQLITE_OK) return rc;

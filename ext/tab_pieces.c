@@ -44,6 +44,7 @@ static int pieces_connect(sqlite3 *db, void *aux, int argc, const char *const *a
 }
 
 static int pieces_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info) {
+  (void)vtab;
   int n_argv;
   const int rc = table_plan(&args, info, &n_argv);
   if (rc != SQLITE_OK) return rc;

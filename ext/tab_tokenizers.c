@@ -419,15 +419,13 @@ static int json_column(const tokenizers_cursor *cur, conn *c, sqlite3_context *c
   } else {
     bpe_buffer_append(&b, info.stats, info.stats_len);
   }
-  if (b.status != BPE_OK) {
-    fail_status(f, b.status, NULL);
-    bpe_buffer_clear(&b);
-    return f->rc;
-  }
-  if (b.len > 0) {
+  if (b.status == BPE_OK && b.len > 0) {
     sqlite3_result_text64(ctx, (const char *)b.bytes, b.len, sqlite3_free, SQLITE_UTF8);
+    return SQLITE_OK;
   }
-  return SQLITE_OK;
+  if (b.status != BPE_OK) fail_status(f, b.status, NULL);
+  bpe_buffer_clear(&b);
+  return f->rc;
 }
 
 static int model_column(tokenizers_cursor *cur, catalogue *t, sqlite3_context *ctx, int column,

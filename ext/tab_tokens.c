@@ -76,6 +76,7 @@ static int tokens_connect(sqlite3 *db, void *aux, int argc, const char *const *a
 }
 
 static int tokens_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info) {
+  (void)vtab;
   int n_argv;
   const int rc = table_plan(&args, info, &n_argv);
   if (rc != SQLITE_OK) return rc;

@@ -60,6 +60,7 @@ static int find_key(sqlite3_index_info *info, int column, bool binary, bool *hop
 }
 
 static int vocab_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info) {
+  (void)vtab;
   static const struct {
     int column, bit;
     bool binary;

@@ -233,7 +233,8 @@ BPE_CHECK bpe_status bpe_pattern_new(const bpe_alloc *, const char *text, size_t
                                      bool is_regex, bpe_error *, bpe_pattern **out);
 void bpe_pattern_free(bpe_pattern *);
 const char *bpe_pattern_name(int i); /* named patterns by index; NULL past the last */
-const char *bpe_unicode_version(void);
+const char *bpe_unicode_version(void); /* of the named patterns' character classes */
+const char *bpe_normalizer_unicode_version(void); /* of the normal forms of imported tokenizers */
 /* "10.42 2022-12-11", and whether patterns are compiled to machine code here. */
 void bpe_pcre2_version(char out[64], bool *jit);
 

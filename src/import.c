@@ -234,12 +234,14 @@ bpe_status import_pattern(importing *in, const char *format) {
   return BPE_OK;
 }
 
-bpe_status import_no_options(const importing *in, const char *format, bool pattern, bool specials) {
+bpe_status import_no_options(const importing *in, const char *format) {
   const bpe_import_options *o = in->options;
-  if (pattern && o->pattern != NULL)
+  if (o->pattern != NULL)
     return set_error(in->e, BPE_MISUSE, 0, "%s has its own pattern: give none", format);
-  if (specials && o->special_tokens != NULL)
+  if (o->special_tokens != NULL)
     return set_error(in->e, BPE_MISUSE, 0, "%s has its own special tokens: give none", format);
+  if (o->whole)
+    return set_error(in->e, BPE_MISUSE, 0, "%s says itself whether pieces stay whole", format);
   return BPE_OK;
 }
 
@@ -343,7 +345,7 @@ bpe_status bpe_import(const bpe_alloc *a, const void *source, size_t len, const 
   if (in.b == NULL) return set_nomem(e);
   bpe_status st;
   if (model_blob_is(source, len)) {
-    st = import_no_options(&in, "a model", true, true);
+    st = import_no_options(&in, "a model");
     if (st == BPE_OK && merges != NULL)
       st = set_error(e, BPE_MISUSE, 0, "merges go with a vocab.json only");
     if (st == BPE_OK) st = bpe_model_parse(a, source, len, e, out);

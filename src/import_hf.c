@@ -374,7 +374,7 @@ bpe_status import_hf(importing *in, const doc_node *root) {
       "version",       "truncation",     "padding", "added_tokens", "normalizer",
       "pre_tokenizer", "post_processor", "decoder", "model",        NULL};
   hf h = {.in = in};
-  bpe_status st = import_no_options(in, "a tokenizer.json", true, true);
+  bpe_status st = import_no_options(in, "a tokenizer.json");
   if (st == BPE_OK) st = doc_keys(root, "tokenizer.json", keys, in->e);
   if (st != BPE_OK) return st;
   const doc_node *m = doc_get(root, "model");

@@ -69,7 +69,7 @@ bpe_status import_minbpe(importing *in, const char *text, size_t len) {
   const char *line;
   size_t n;
   uint32_t n_specials;
-  bpe_status st = import_no_options(in, "a minbpe model", true, true);
+  bpe_status st = import_no_options(in, "a minbpe model");
   if (st == BPE_OK) st = import_single_bytes(in, false, 0);
   if (st != BPE_OK) return st;
   if (!next_line(&l, &line, &n) || n != strlen(version) || memcmp(line, version, n) != 0)

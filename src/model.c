@@ -126,8 +126,8 @@ static bpe_status fill_finder(const bpe_model *m, const wanted *w, filling *f, b
     const uint32_t id = special_id(m->specials, w->names[i].text, w->names[i].len, &flags);
     st = add_name(m, f, w->names[i], id, w->literal ? 0 : flags, e);
   }
-  for (size_t i = 0; i < v->n_entries && st == BPE_OK; i++) {
-    const vocab_entry *t = &v->entries[i];
+  for (size_t i = 0; i < v->n_named && st == BPE_OK; i++) {
+    const vocab_entry *t = &v->entries[v->named[i]];
     if (is_wanted(w, m, t))
       st = add_name(m, f, model_spelling(m, t), t->id, w->literal ? 0 : t->flags, e);
   }

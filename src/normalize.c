@@ -62,7 +62,7 @@ typedef struct normal_stage {
   size_t cursor; /* edit of the last question */
 } normal_stage;
 
-const char *normalizer_unicode_version(void) {
+const char *bpe_normalizer_unicode_version(void) {
   return utf8proc_unicode_version();
 }
 

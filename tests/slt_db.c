@@ -313,13 +313,23 @@ bool session_reopen(session *s) {
   return open_connection(s, c) && closed;
 }
 
+/* Splits "connection.schema"; without a dot the schema is main. */
+static const connection *find_side(session *s, const char *side, const char **schema) {
+  const char *dot = strchr(side, '.');
+  char *name = pool_copy(&s->file_strings, side, dot ? (size_t)(dot - side) : strlen(side));
+  *schema = dot ? dot + 1 : "main";
+  return session_find(s, name);
+}
+
 bool session_backup(session *s, const command *cmd) {
-  const connection *from = session_find(s, cmd->name), *to = session_find(s, cmd->value);
+  const char *from_schema, *to_schema;
+  const connection *from = find_side(s, cmd->name, &from_schema);
+  const connection *to = find_side(s, cmd->value, &to_schema);
   if (!from || !to) {
     report(s, NULL, NULL, "no such connection: %s", from ? cmd->value : cmd->name);
     return false;
   }
-  sqlite3_backup *b = sqlite3_backup_init(to->db, "main", from->db, "main");
+  sqlite3_backup *b = sqlite3_backup_init(to->db, to_schema, from->db, from_schema);
   if (b) sqlite3_backup_step(b, -1);
   const int rc = b ? sqlite3_backup_finish(b) : sqlite3_errcode(to->db);
   if (rc != SQLITE_OK) report(s, NULL, NULL, "backup: %s", sqlite3_errstr(rc));

@@ -38,7 +38,7 @@
 **     config defensive|trusted_schema|triggers on|off
 **     limit NAME N                         sqlite3_limit: length, sql_length, column, ...
 **     load                                 the extension once more on this connection
-**     backup FROM TO                       sqlite3_backup of one connection's main into another's
+**     backup FROM TO                       sqlite3_backup; each is a connection, or connection.schema
 **     loop NAME FROM TO ... endloop        TO excluded; ${NAME} in all lines between
 **     foreach NAME WORD... ... endloop
 **     include PATH                         relative to this file

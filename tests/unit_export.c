@@ -52,6 +52,31 @@ static void test_published(void) {
                   "1ce1664773c50f3e0cc8842619a93edc4624525b728b188a9e0be33b7726adc5");
 }
 
+/* The digests of the built-in encodings, which stored data refers to. They were computed apart from
+** this code: a script merged the published rank files and wrote model_digest.c's encoding. */
+static void test_digests(void) {
+  static const char *const rows[][2] = {
+      {"gpt2", "e5920db9ffb4f583d54d6e07b8aec1ffce3502561e6fb869c9a1615b56f3ffd4"},
+      {"r50k_base", "e5920db9ffb4f583d54d6e07b8aec1ffce3502561e6fb869c9a1615b56f3ffd4"},
+      {"p50k_base", "f4b7b40d3f72c33205c6be689bfa5bde57ac15803a71b0d7a98e930f9d853fa8"},
+      {"p50k_edit", "a8695fd2cb1bd488f5077cb1c8872bed4bf8a8e5653fdacb27b96106779f74e2"},
+      {"cl100k_base", "c4cd8aa7c2d5731acfa1dcd651c9fe963eb683343048ec3104442bc5df4e7d7c"},
+      {"o200k_base", "ab299188e8b02f6a390a273505c6bcad84005fb28ca099d52cce95cad7b9e03d"},
+      {"o200k_harmony", "c6e170311503bd4a67e7020e30b974c46259b6996e7604c5182f3eb7b1221ca2"},
+  };
+  for (int i = 0; bpe_builtin_name(i) != NULL; i++) {
+    uint8_t digest[32];
+    char hex[65];
+    bpe_model *m = builtin(bpe_builtin_name(i));
+    if (!CHECK(i < 7 && m != NULL)) return;
+    bpe_model_digest(m, digest);
+    for (int k = 0; k < 32; k++) snprintf(hex + 2 * k, 3, "%02x", digest[k]);
+    CHECK(strcmp(bpe_builtin_name(i), rows[i][0]) == 0);
+    CHECK_BYTES(hex, 64, rows[i][1], 64);
+    bpe_model_free(m);
+  }
+}
+
 /* ---- Round trips --------------------------------------------------------------------------- */
 
 /* Every format either gives a text that means the same model again, which bpe_export itself makes
@@ -299,6 +324,7 @@ static void test_misuse(void) {
 
 int main(void) {
   test_published();
+  test_digests();
   test_round_trips();
   test_full_models();
   test_blob();

@@ -139,8 +139,7 @@ static void test_gpt2_files(void) {
       "#version: 0.2\r\na b\r\nc d",
       "a b\nc d\n\n",
       "\xef\xbb\xbf#version: 0.2\na b\nc d",
-      "\xef\xbb\xbf"
-      "a b\nc d\n",
+      "\xef\xbb\xbf\x61 b\nc d\n",
   };
   for (size_t i = 0; i < sizeof same / sizeof *same; i++)
     check_ids(from_vocab("\"ab\":256,\"cd\":257", same[i], NULL), T("ab cd"), "256,220,257", false,
@@ -240,6 +239,11 @@ static void test_minbpe(void) {
     CHECK(last_error.status == BPE_BADMODEL || last_error.status == BPE_BADREGEX);
   }
   check_refused(from("minbpe v1\n\n0\n", "gpt2", NULL), BPE_MISUSE, "has its own pattern");
+  const bpe_import_options whole = {.whole = true};
+  last_error = (bpe_error){.status = BPE_OK};
+  CHECK(bpe_import(&unit_alloc, "minbpe v1\n\n0\n", 13, NULL, 0, &whole, &last_error, &m) ==
+        BPE_MISUSE);
+  CHECK(strstr(last_error.text, "says itself whether pieces stay whole") != NULL);
   check_refused(from("minbpe v1\n\n0\n", NULL, "[]"), BPE_MISUSE, "has its own special tokens");
 }
 

@@ -113,6 +113,20 @@ static void test_added(void) {
                 "added_tokens: ");
 }
 
+/* Overlapping added tokens: leftmost, the longest; a whole-word token inside a word is none. */
+static void test_dancing(void) {
+  static const char *const word[] = {"false", "true"};
+  for (int i = 0; i < 2; i++) {
+    char added[1024];
+    snprintf(added, sizeof added,
+             "{\"id\":300,\"content\":\"danc\"," PLAIN "},{\"id\":301,\"content\":\"nci\"," PLAIN
+             "},{\"id\":302,\"content\":\"ing\",\"single_word\":%s,\"special\":true}",
+             word[i]);
+    check_ids(from((parts){.added = added}), T("dancing"), i == 0 ? "300,302" : "300,72,77,70",
+              true, false);
+  }
+}
+
 /* Added tokens that merging makes too, and tokens that no text becomes. */
 static void test_roles(void) {
   bpe_model *m = from((parts){.vocab = "\"ab\":256,\"abc\":257",
@@ -303,8 +317,6 @@ static void test_sentencepiece(void) {
 static void test_long_characters(void) {
   static char source[3 * 4000 + 1], expected[1 << 16];
   size_t n = 0, k = 0;
-  for (int i = 0; i < 4000; i++, n += 3) memcpy(source + n, i % 7 == 3 ? "éab" + 1 : "中", 3);
-  n = 0;
   for (int i = 0; i < 3000; i++) {
     const char *s = i % 5 == 0 ? "é" : i % 3 == 0 ? "中" : i % 7 == 0 ? "\xe4" : "a";
     const char *ids = i % 5 == 0 ? "263" : i % 3 == 0 ? "231,187,176" : i % 7 == 0 ? "231" : "261";
@@ -326,6 +338,116 @@ static void test_long_characters(void) {
   bpe_buffer_clear(&b);
   bpe_coder_free(c);
   bpe_model_free(m);
+}
+
+/* A random vocabulary of characters: tokens under their place in `tokens`, past the 256 bytes. */
+enum { FIRST = 300, MOST_TOKENS = 80 };
+
+typedef struct random_model {
+  char tokens[MOST_TOKENS][64];
+  int left[MOST_TOKENS], right[MOST_TOKENS]; /* of those that a merge makes */
+  int n_chars, n;
+} random_model;
+
+static void draw_model(random_model *r) {
+  static const char *const chars[] = {"a", "b", "中", "文", "é", "\xf0\x9f\x98\x80"};
+  r->n = r->n_chars = 0;
+  for (size_t i = 0; i < 6; i++)
+    if (unit_below(4) != 0) strcpy(r->tokens[r->n_chars++], chars[i]);
+  if (r->n_chars == 0) strcpy(r->tokens[r->n_chars++], "a");
+  r->n = r->n_chars;
+  for (int tries = 0; r->n < MOST_TOKENS && tries < 200; tries++) {
+    const int l = (int)unit_below((uint32_t)r->n), q = (int)unit_below((uint32_t)r->n);
+    char *to = r->tokens[r->n];
+    if (strlen(r->tokens[l]) + strlen(r->tokens[q]) > 60) continue;
+    const size_t n = strlen(r->tokens[l]);
+    memmove(to, r->tokens[l], n);
+    memmove(to + n, r->tokens[q], strlen(r->tokens[q]) + 1);
+    bool there = false;
+    for (int i = 0; i < r->n; i++) there |= strcmp(r->tokens[i], to) == 0;
+    if (there) continue;
+    r->left[r->n] = l;
+    r->right[r->n++] = q;
+  }
+}
+
+static bpe_model *import_random(const random_model *r) {
+  file.len = 0;
+  add(&file, "{\"normalizer\":null,\"pre_tokenizer\":null,\"decoder\":{\"type\":\"ByteFallback\"},"
+             "\"model\":{\"byte_fallback\":true,\"vocab\":{\"<0x00>\":0");
+  for (unsigned c = 1; c < 256; c++) add(&file, ",\"<0x%02X>\":%u", c, c);
+  for (int i = 0; i < r->n; i++) add(&file, ",\"%s\":%d", r->tokens[i], FIRST + i);
+  add(&file, "},\"merges\":[");
+  for (int i = r->n_chars; i < r->n; i++)
+    add(&file, "%s[\"%s\",\"%s\"]", i == r->n_chars ? "" : ",", r->tokens[r->left[i]],
+        r->tokens[r->right[i]]);
+  add(&file, "]}}");
+  return import_with(file.at, file.len, NULL, NULL, NULL);
+}
+
+/* By the definition: characters that are tokens, bytes of the others; then the merge that stands
+** first in the list, leftmost, again and again. */
+static size_t slow_ids(const random_model *r, const uint8_t *s, size_t len, uint32_t *ids) {
+  size_t n = 0;
+  for (size_t i = 0; i < len;) {
+    int found = -1;
+    for (int k = 0; k < r->n_chars; k++) {
+      const size_t c = strlen(r->tokens[k]);
+      if (c <= len - i && memcmp(s + i, r->tokens[k], c) == 0) found = k;
+    }
+    ids[n++] = found < 0 ? s[i] : (uint32_t)(FIRST + found);
+    i += found < 0 ? 1 : strlen(r->tokens[found]);
+  }
+  for (int k = r->n_chars; k < r->n;) {
+    size_t at = n;
+    for (size_t i = 0; i + 1 < n && at == n; i++)
+      if (ids[i] == (uint32_t)(FIRST + r->left[k]) && ids[i + 1] == (uint32_t)(FIRST + r->right[k]))
+        at = i;
+    if (at == n) {
+      k++;
+      continue;
+    }
+    ids[at] = (uint32_t)(FIRST + k);
+    memmove(ids + at + 1, ids + at + 2, (n - at - 2) * sizeof *ids);
+    n--;
+    k = r->n_chars; /* it may have made an earlier pair */
+  }
+  return n;
+}
+
+static void test_random_characters(void) {
+  static const char *const bits[] = {"a", "b",    "中",       "文",   "é", "\xf0\x9f\x98\x80",
+                                      "x", "\xe4", "\xb8\xad", "\xff", "語"};
+  static uint8_t source[4096];
+  static uint32_t expected[4096];
+  for (int round = 0; round < 150; round++) {
+    random_model r;
+    draw_model(&r);
+    bpe_model *m = import_random(&r);
+    bpe_coder *c = NULL;
+    if (!CHECK(m != NULL)) {
+      puts(last_error.text);
+      return;
+    }
+    CHECK(bpe_coder_new(m, 0, NULL, &c) == BPE_OK);
+    for (int k = 0; k < 20; k++) {
+      const uint32_t most = 1 + unit_below(11), n_parts = k < 12 ? unit_below(30) : unit_below(900);
+      size_t len = 0;
+      for (uint32_t i = 0; i < n_parts; i++) {
+        const char *part = bits[unit_below(most)];
+        memcpy(source + len, part, strlen(part));
+        len += strlen(part);
+      }
+      const size_t n = slow_ids(&r, source, len, expected);
+      bpe_buffer b;
+      bpe_buffer_init(&b, &unit_alloc, 0);
+      CHECK(bpe_encode_packed(c, source, len, 32, NULL, NULL, &b) == BPE_OK);
+      CHECK_BYTES(b.bytes, b.len, expected, n * 4);
+      bpe_buffer_clear(&b);
+    }
+    bpe_coder_free(c);
+    bpe_model_free(m);
+  }
 }
 
 /* ---- Refused by name ----------------------------------------------------------------------- */
@@ -443,12 +565,14 @@ int main(void) {
   test_merges();
   test_truncation();
   test_added();
+  test_dancing();
   test_roles();
   test_late();
   test_patterns();
   test_wrapping();
   test_sentencepiece();
   test_long_characters();
+  test_random_characters();
   test_refused();
   test_memory();
   test_many_added();

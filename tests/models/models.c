@@ -222,7 +222,8 @@ static void check_model(const char *dir, const char *vectors, const char *export
 }
 
 int main(int argc, char **argv) {
-  static const char *const builtins[] = {"gpt2", "p50k_base", "p50k_edit", "cl100k_base", "o200k_base"};
+  static const char *const builtins[] = {"gpt2", "p50k_base", "p50k_edit", "cl100k_base",
+                                         "o200k_base"};
   for (int i = 4; i < argc; i++) check_model(argv[1], argv[2], argv[3], argv[i]);
   for (int i = 0; argc > 3 && i < 5; i++) {
     bpe_model *m = NULL;
