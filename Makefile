@@ -44,6 +44,10 @@ UNITS := $(patsubst tests/%.c,$(B)/bin/%,$(wildcard tests/unit_*.c))
 FUZZERS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 SQL_TESTS := $(wildcard tests/sql/*.test tests/cache/*.test)
 
+# With a million failing allocations these take minutes; store_oom.test stands for those of storage.
+LONG_UNDER_OOM := tests/cache/% $(patsubst %,tests/sql/%.test,runner train_store store import export \
+  unsealed digest)
+
 # The programs that talk SQL come in two kinds: `slt` loads bpe.so as anyone does, `slt-static`
 # has the glue linked in, which is what sanitizers need.
 STATIC_FLAGS := -DSQLITE_CORE -DSLT_STATIC
@@ -157,7 +161,7 @@ recipes: $(EXT) ## every sql/recipes/*.sql gives its .out
 
 oom: $(B)/bin/oom $(B)/bin/slt-static ## every allocation fails once, and from then on
 	@$(RUN) $(B)/bin/oom
-	@$(RUN) $(B)/bin/slt-static --oom $(filter-out %/runner.test %/train_store.test,$(SQL_TESTS))
+	@$(RUN) $(B)/bin/slt-static --oom $(filter-out $(LONG_UNDER_OOM),$(SQL_TESTS))
 
 sql: $(B)/bin/slt $(EXT) ## tests/sql/*.test through the real loader
 	@$(RUN) $(B)/bin/slt --ext ./bpe $(SQL_TESTS)
