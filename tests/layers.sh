@@ -25,7 +25,7 @@ builder: merge model
 model_digest: model sha256
 encode: merge model
 natural: utf8
-rewalk: encode merge model vocab
+rewalk: encode merge model vocab utf8
 window: rewalk natural utf8 encode merge model
 trace: encode merge model
 stream: encode merge model utf8

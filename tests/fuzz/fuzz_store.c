@@ -55,7 +55,7 @@ static const char *const edits[] = {
 
 static const char *const patterns[] = {"none", "gpt2", "whitespace", "o200k", "a+|b", "("};
 
-enum { N_EDITS = sizeof edits / sizeof *edits, MAX_EDITS = 12, MAX_VALUE = 40 };
+enum { N_EDITS = sizeof edits / sizeof *edits, MAX_EDITS = 8, MAX_VALUE = 40 };
 
 static int bind_value(sqlite3_stmt *s, int i, input *in) {
   size_t len;
@@ -121,11 +121,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   sqlite3 *db = NULL;
   if (sqlite3_open(":memory:", &db) != SQLITE_OK || sqlite3_bpe_init(db, NULL, NULL) != SQLITE_OK) abort();
   REQUIRE(sqlite3_exec(db, setup, NULL, NULL, NULL) == SQLITE_OK);
-  use_all(db);
   for (int i = 0; i < MAX_EDITS && in.left > 0; i++) {
+    if (take(&in, 3) == 0) use_all(db);
     edit(db, &in);
-    use_all(db);
   }
+  use_all(db);
   REQUIRE(sqlite3_close(db) == SQLITE_OK);
   return 0;
 }

@@ -1,6 +1,7 @@
 /* fuzz_window.c - limits over any text: fits, truncate, windows, traces.
 **
-** Input: encoding, special tokens, limit, overlap, cut, then the text. What is kept must count to at
+** Input: encoding, special tokens, limit, overlap, cut, then the text. What is kept must count to
+*at
 ** most the limit and begin and end with characters; windows must tile the text or overlap, and
 ** count to what they say; a trace must end in the ids of the walk.
 */
