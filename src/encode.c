@@ -13,24 +13,13 @@
 */
 #include "merge.h"
 #include "model.h"
+#include "pieces.h"
 
 enum {
-  DEFAULT_SLOTS = 1 << 16,
-  SHORT_KEY = 15,         /* bytes of a piece that a slot's key can hold */
-  SLOT_IDS = 3,
+  PIECE_BYTES = 1 << 22,   /* memory of the table of pieces, unless said otherwise */
   STOP_INTERVAL = 1 << 16, /* bytes of text between two questions to stop */
   IDS_PER_RESERVE = 1024
 };
-
-/* The bytes of a piece, zero-padded, its length in the last byte: equal keys, equal pieces. */
-typedef struct piece_key {
-  uint64_t low, high;
-} piece_key;
-
-typedef struct piece_slot {
-  piece_key key; /* high == 0: empty */
-  uint32_t ids[SLOT_IDS], n;
-} piece_slot;
 
 enum phase { PHASE_BOS, PHASE_TEXT, PHASE_EOS, PHASE_DONE };
 
@@ -49,8 +38,7 @@ struct bpe_walk {
 struct bpe_coder {
   const bpe_model *model;
   bpe_alloc alloc;
-  piece_slot *slots; /* owned; buckets of two */
-  size_t mask;
+  piece_table pieces;
   merge_scratch merge;
   uint32_t one; /* the id of a piece that is a token */
   bpe_walk walk; /* that of bpe_count and bpe_encode_* */
@@ -60,15 +48,12 @@ struct bpe_coder {
 
 bpe_status bpe_coder_new(const bpe_model *m, size_t piece_slots, bpe_error *e, bpe_coder **out) {
   *out = NULL;
-  const size_t n = power_of_two(piece_slots == 0 ? DEFAULT_SLOTS : piece_slots, 2);
   bpe_coder *c = mem_zero(&m->alloc, 1, sizeof *c);
   if (c == NULL) return set_nomem(e);
   c->model = m;
   c->alloc = c->merge.alloc = m->alloc;
   c->walk.coder = c;
-  c->mask = n - 1;
-  c->slots = n == 0 ? NULL : mem_zero(&m->alloc, n, sizeof *c->slots);
-  if (c->slots == NULL) {
+  if (!pieces_init(&c->pieces, &m->alloc, piece_slots == 0 ? PIECE_BYTES : piece_slots)) {
     bpe_coder_free(c);
     return set_nomem(e);
   }
@@ -81,7 +66,7 @@ void bpe_coder_free(bpe_coder *c) {
   const bpe_alloc a = c->alloc;
   split_clear(&c->walk.split);
   merge_scratch_clear(&c->merge);
-  mem_free(&a, c->slots);
+  pieces_clear(&c->pieces);
   mem_free(&a, c);
 }
 
@@ -92,41 +77,16 @@ const bpe_model *bpe_coder_model(const bpe_coder *c) {
 void bpe_coder_stat(const bpe_coder *c, bpe_coder_stats *out) {
   const merge_scratch *m = &c->merge;
   *out = (bpe_coder_stats){
-      .piece_slots = c->mask + 1,
-      .piece_bytes = (c->mask + 1) * sizeof *c->slots,
+      .piece_slots = c->pieces.n_lines * PIECES_WAYS,
+      .piece_bytes = pieces_bytes(&c->pieces),
       .scratch_bytes = (m->ids_cap + m->window_cap + m->last_cap) * sizeof(uint32_t),
   };
 }
 
 /* ---- One piece ----------------------------------------------------------------------------- */
 
-/* `readable` bytes may be read at s; len <= SHORT_KEY. */
-static inline piece_key make_key(const uint8_t *s, size_t len, size_t readable) {
-  static const uint8_t keep[32] = {255, 255, 255, 255, 255, 255, 255, 255,
-                                   255, 255, 255, 255, 255, 255, 255, 255};
-  uint8_t b[16] = {0};
-  if (readable >= 16) {
-    uint64_t w[2], m[2];
-    memcpy(w, s, 16);
-    memcpy(m, keep + 16 - len, 16);
-    w[0] &= m[0];
-    w[1] &= m[1];
-    memcpy(b, w, 16);
-  } else {
-    memcpy(b, s, len);
-  }
-  b[15] = (uint8_t)len;
-  piece_key k;
-  memcpy(&k, b, 16);
-  return k;
-}
-
-static inline piece_slot *bucket(const bpe_coder *c, piece_key k) {
-  const uint64_t h = hash_mix(hash_mix(k.low ^ HASH_K1) ^ k.high);
-  return &c->slots[(size_t)h & c->mask & ~(size_t)1];
-}
-
 /* Ids of a piece that is not in the table. */
+
 static bpe_status merge_or_find(bpe_coder *c, const uint8_t *s, size_t len, const uint32_t **ids,
                                 size_t *n, bpe_error *e) {
   const vocab *v = &c->model->v;
@@ -146,22 +106,17 @@ static bpe_status merge_or_find(bpe_coder *c, const uint8_t *s, size_t len, cons
 
 static bpe_status piece_ids(bpe_coder *c, const uint8_t *s, size_t len, size_t readable,
                             const uint32_t **ids, size_t *n, bpe_error *e) {
-  if (len > SHORT_KEY) return merge_or_find(c, s, len, ids, n, e);
-  const piece_key k = make_key(s, len, readable);
-  piece_slot *b = bucket(c, k);
-  for (int way = 0; way < 2; way++) {
-    if (b[way].key.low != k.low || b[way].key.high != k.high) continue;
-    *ids = b[way].ids;
-    *n = b[way].n;
-    return BPE_OK;
+  piece_table *t = &c->pieces;
+  const uint32_t value = len <= SHORT_KEY ? pieces_find_short(t, s, len, readable)
+                                          : pieces_find_long(t, s, len);
+  if (value != 0) {
+    *ids = pieces_ids(t, value, &c->one);
+    *n = pieces_count(value);
+    if (*ids != NULL) return BPE_OK;
   }
   const bpe_status st = merge_or_find(c, s, len, ids, n, e);
-  if (st != BPE_OK || *n > SLOT_IDS) return st;
-  b[1] = b[0];
-  b[0].key = k;
-  b[0].n = (uint32_t)*n;
-  memcpy(b[0].ids, *ids, *n * sizeof **ids);
-  return BPE_OK;
+  if (st == BPE_OK) pieces_add(t, s, len, readable, *ids, *n);
+  return st;
 }
 
 /* A model without some bytes: the first id that is none is an error naming its byte. */
@@ -303,13 +258,11 @@ static uint64_t count_known(bpe_walk *w) {
   uint64_t sum = 0;
   for (; i < sp->n; i++) {
     const size_t stop = sp->base + sp->ends[i], len = stop - at;
-    if (len > SHORT_KEY || w->len - at < 16) break;
-    const piece_key k = make_key(text + at, len, 16);
-    const piece_slot *b = bucket(c, k);
-    const bool first = b[0].key.low == k.low && b[0].key.high == k.high;
-    const bool second = b[1].key.low == k.low && b[1].key.high == k.high;
-    if (!first && !second) break;
-    sum += b[first ? 0 : 1].n;
+    if (w->len - at < 16) break;
+    const uint32_t value = len <= SHORT_KEY ? pieces_find_short(&c->pieces, text + at, len, 16)
+                                            : pieces_find_long(&c->pieces, text + at, len);
+    if (value == 0) break;
+    sum += pieces_count(value);
     at = stop;
   }
   sp->at = at;
