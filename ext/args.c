@@ -117,7 +117,8 @@ static bool take_id(void *ctx, json_kind kind, bytes text)
 }
 
 /* Ids exactly as bpe_encode writes them, "[1,2,3]" without a space: the common case, several
-** times as fast as event by event. ids has room for one more than there are commas. False: anything else, which json_read takes or refuses. */
+** times as fast as event by event. ids has room for one more than there are commas. False:
+** anything else, which json_read takes or refuses. */
 static bool take_own(bytes text, uint32_t *ids, size_t *n)
 {
   if (text.len < 2) return false;

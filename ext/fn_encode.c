@@ -93,7 +93,7 @@ static int pad(const call *k, bpe_buffer *b, failure *f)
     return fail(f, "%llu ids are more than pad_to: %llu", (unsigned long long)n,
                 (unsigned long long)o->pad_to);
   }
-  if (o->pad_to - n > SIZE_MAX / 8) return fail_code(f, SQLITE_TOOBIG);
+  if (o->pad_to > b->limit / size) return fail_code(f, SQLITE_TOOBIG);
   const size_t len = (size_t)(o->pad_to - n) * size;
   if (len == 0) return SQLITE_OK;
   uint8_t *p = bpe_buffer_reserve(b, len);

@@ -202,13 +202,16 @@ static void run(reading *r, bytes text)
   r->offset = yajl_get_bytes_consumed(h);
   if (st == yajl_status_ok) st = yajl_complete_parse(h);
   if (st == yajl_status_client_canceled) r->end = STOPPED;
-  if (st == yajl_status_error) {
-    r->end = REFUSED;
-    explain(r);
-  } else if (st == yajl_status_ok && find_garbage(r, text) < text.len) {
-    r->end = REFUSED;
-    r->offset = find_garbage(r, text);
-    strcpy(r->why, "trailing garbage");
+  if (st == yajl_status_ok || st == yajl_status_error) {
+    const size_t garbage = find_garbage(r, text);
+    if (garbage < text.len) {
+      r->end = REFUSED;
+      r->offset = garbage;
+      strcpy(r->why, "trailing garbage");
+    } else if (st == yajl_status_error) {
+      r->end = REFUSED;
+      explain(r);
+    }
   }
 }
 

@@ -93,7 +93,8 @@ typedef struct offers {
   int n;
 } offers;
 
-/* Puts the candidate in its place if it is near enough; of equals the first stays first. */
+/* Puts the candidate in its place if it is near enough; of equals the first stays first. A part
+** is as near as one edit, the same letters in another case are nearer. */
 static void consider(offers *o, const char *name, size_t len, const char *candidate)
 {
   const size_t c_len = strlen(candidate);
@@ -101,7 +102,7 @@ static void consider(offers *o, const char *name, size_t len, const char *candid
   size_t cost = distance(name, len, candidate, c_len);
   const bool part = (len >= MIN_PART && occurs(name, len, candidate, c_len)) ||
                     (c_len >= MIN_PART && occurs(candidate, c_len, name, len));
-  if (part) cost = 1;
+  if (part && cost > 0) cost = 1;
   if (!part && cost > (len < 9 ? len / 3 : 3)) return;
   int at = o->n;
   while (at > 0 && o->costs[at - 1] > cost) at--;
@@ -123,6 +124,7 @@ static int no_such_tokenizer(bytes name, const char *problem, failure *f)
     for (int i = 0; bpe_builtin_name(i); i++) consider(&o, text, name.len, bpe_builtin_name(i));
     for (int i = 0; bpe_builtin_alias(i); i++) consider(&o, text, name.len, bpe_builtin_alias(i));
   }
+  while (o.n > 1 && o.costs[o.n - 1] > o.costs[0] + 1) o.n--; /* far beside the nearest */
   char object[SHOWN_SIZE];
   shown(name, object);
   switch (o.n) {

@@ -285,17 +285,31 @@ static uint32_t make_merges(maker *m, merge *list, uint32_t n_wanted, bool grow)
   return n;
 }
 
-static void make_merge_list(maker *m) {
+/* Pairs of neighbours in the alphabet, later ones first: in `abcde` de merges, so not cd, so bc;
+** but in `abcd` cd, so not bc, so ab. */
+static uint32_t make_chain(maker *m, merge *list) {
+  const uint32_t n = (uint32_t)m->s->source.alphabet_len - 1;
+  for (uint32_t i = 0; i < n; i++) {
+    const uint8_t *pair = (const uint8_t *)m->s->own_alphabet + i;
+    const oracle_vocab *v = m->s->oracle.vocab;
+    const uint32_t left = oracle_vocab_find(v, pair, 1), right = oracle_vocab_find(v, pair + 1, 1);
+    list[n - 1 - i] = (merge){left, right, m->next_id};
+    make_token(m, m->next_id, pair, 2);
+  }
+  return n;
+}
+
+static void make_merge_list(maker *m, bool chain) {
   merge list[MAX_POOL];
   uint32_t rank[MAX_POOL];
   const uint32_t n_wanted = 1 + prop_below(m->rng, prop_one_in(m->rng, 8) ? MAX_POOL - 16 : 60);
-  make_bytes(m, prop_one_in(m->rng, 3));
+  make_bytes(m, !chain && prop_one_in(m->rng, 3));
   /* grow wants tokens in order of id, and only make_bytes and it give them so. */
-  const bool grow = prop_one_in(m->rng, 3);
-  const uint32_t n = make_merges(m, list, n_wanted, grow);
+  const bool grow = !chain && prop_one_in(m->rng, 3);
+  const uint32_t n = chain ? make_chain(m, list) : make_merges(m, list, n_wanted, grow);
   const uint32_t step = grow ? 1 : 1 + prop_below(m->rng, 3);
   for (uint32_t i = 0; i < n; i++) rank[i] = i * step;
-  if (!grow && prop_one_in(m->rng, 2)) shuffle(m->rng, rank, n);
+  if (!grow && !chain && prop_one_in(m->rng, 2)) shuffle(m->rng, rank, n);
   for (uint32_t i = 0; i < n; i++) {
     const merge *x = &list[i];
     if (!grow) bpe_builder_merge(m->b, rank[i], x->left, x->right, x->id, i % 7);
@@ -440,25 +454,34 @@ static void make_pattern(maker *m, prop_world *w, bool *is_regex, char name[64])
   snprintf(name, 64, "%.60s", text);
 }
 
+/* A short list of bytes, or for a chain a longer one in order: letters, so that patterns do not cut
+** it either, then the bytes above them. */
+static void choose_alphabet(prop_subject *s, prop_rng *rng, bool chain) {
+  const char *alphabet = alphabets[prop_below(rng, sizeof alphabets / sizeof *alphabets)];
+  const size_t len = chain ? 4 + prop_below(rng, prop_one_in(rng, 3) ? 150 : 22) : strlen(alphabet);
+  for (size_t i = 0; i < len; i++) s->own_alphabet[i] = chain ? (char)('a' + i) : alphabet[i];
+  s->source.alphabet = s->own_alphabet;
+  s->source.alphabet_len = len;
+}
+
 bool prop_subject_random(prop_subject *s, prop_world *w, uint64_t seed, uint64_t number) {
   static bool compared;
+  static const char *const families[] = {"rank file", "rank file", "chain"};
   prop_rng rng = prop_seed(seed, ~number);
   *s = (prop_subject){.is_random = true};
   maker m = {.rng = &rng, .s = s, .b = bpe_builder_new(&w->alloc)};
-  const char *alphabet = alphabets[prop_below(&rng, sizeof alphabets / sizeof *alphabets)];
-  snprintf(s->own_alphabet, sizeof s->own_alphabet, "%s", alphabet);
-  s->source.alphabet = s->own_alphabet;
-  s->source.alphabet_len = strlen(alphabet);
+  const uint32_t family = prop_below(&rng, 6);
+  choose_alphabet(s, &rng, family == 2);
+  s->source.long_often = true;
   s->oracle.vocab = oracle_vocab_new();
-  const bool by_rank = prop_one_in(&rng, 3);
-  if (by_rank) make_rank_file(&m);
-  else make_merge_list(&m);
+  if (family < 2) make_rank_file(&m);
+  else make_merge_list(&m, family == 2);
   make_specials(&m);
   bool is_regex;
   char pattern[64];
   make_pattern(&m, w, &is_regex, pattern);
   snprintf(s->name, sizeof s->name, "random %s %llu, %u ids%s, pattern %s",
-           by_rank ? "rank file" : "merge list", (unsigned long long)number, m.next_id,
+           family < 3 ? families[family] : "merge list", (unsigned long long)number, m.next_id,
            s->oracle.whole ? ", whole" : "", pattern);
   bpe_error e = {0};
   if (bpe_builder_finish(m.b, &e, &s->model) != BPE_OK) return refused(s, "builder", &e);

@@ -3,7 +3,8 @@
 **
 ** Built-in encodings are made once. A random one is small and odd on purpose: few different
 ** bytes, so that everything merges with everything; ranks out of order; several pairs with one
-** result; tokens that nothing reaches; bytes that are no token; special tokens that begin alike.
+** result; tokens that nothing reaches; bytes that are no token; special tokens that begin alike;
+** chains, in which the last byte of a long piece decides about the first.
 **
 **     prop_world w;
 **     prop_world_open(&w, "data/encodings", "tests/vectors/unicode-classes.json");
@@ -54,7 +55,7 @@ typedef struct prop_subject {
   /* Owned by a random subject, pointed at by the above. */
   oracle_special own_found[PROP_FOUND];
   char own_names[PROP_FOUND][16];
-  char own_alphabet[16];
+  char own_alphabet[256];
 } prop_subject;
 
 /* False, with a line on stdout: the core refused what it must accept. */

@@ -161,31 +161,38 @@ static void append_run(prop_text *t, prop_rng *rng, size_t len) {
   free(unit.bytes);
 }
 
-/* Few bytes, in random order or in a period of up to 12 that is broken now and then. */
+/* Few bytes: in random order; in a period of up to 12 that is broken now and then; or ascending,
+** where what the end of a stretch merges to can decide about its beginning. */
 static void append_small(prop_text *t, prop_rng *rng, const prop_source *source, size_t len) {
   static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDE";
   const char *alphabet = source->alphabet_len > 0 ? source->alphabet : letters;
-  const size_t all = source->alphabet_len > 0 ? source->alphabet_len : sizeof letters - 1;
-  const uint32_t n = 1 + prop_below(rng, (uint32_t)all);
-  const uint32_t from = prop_below(rng, (uint32_t)all - n + 1);
-  const uint32_t period = prop_one_in(rng, 2) ? 1 + prop_below(rng, 12) : 0;
+  const uint32_t all = (uint32_t)(source->alphabet_len > 0 ? source->alphabet_len
+                                                           : sizeof letters - 1);
+  const uint32_t n = prop_one_in(rng, 3) ? all : 1 + prop_below(rng, all);
+  const uint32_t from = prop_below(rng, all - n + 1);
+  const uint32_t shape = prop_below(rng, 3);
+  const uint32_t period = shape == 0 ? 1 + prop_below(rng, 12) : 0;
   const uint32_t breaks = 1U << prop_below(rng, 12);
   const size_t start = t->len;
+  uint32_t next = prop_below(rng, n);
   while (t->len < start + len) {
     if (period > 0 && t->len - start >= period && !prop_one_in(rng, breaks + 1)) {
       append_byte(t, t->bytes[t->len - period]);
-    } else {
-      append_byte(t, (uint8_t)alphabet[from + prop_below(rng, n)]);
+      continue;
     }
+    append_byte(t, (uint8_t)alphabet[from + next]);
+    next = shape == 1 && next + 1 < n && !prop_one_in(rng, breaks + 1) ? next + 1
+                                                                       : prop_below(rng, n);
+    if (shape == 1 && next + 1 == n && prop_one_in(rng, 2)) next = 0;
   }
 }
 
 /* ---- Choosing -------------------------------------------------------------------------------- */
 
-static size_t random_length(prop_rng *rng) {
+static size_t random_length(prop_rng *rng, bool long_often) {
   const uint32_t r = prop_below(rng, 20000);
   if (r < 2) return prop_below(rng, 20000);
-  if (r < 40) return 900 + prop_below(rng, 3000);
+  if (r < (long_often ? 200 : 40)) return 900 + prop_below(rng, 3000);
   if (r < 2400) return 64 + prop_below(rng, 236);
   return prop_below(rng, r < 11000 ? 25 : 65);
 }
@@ -209,7 +216,7 @@ static void avoid_points(prop_text *t, bool (*avoid)(uint32_t)) {
 }
 
 void prop_text_make(prop_text *t, prop_rng *rng, const prop_source *source) {
-  const size_t len = random_length(rng);
+  const size_t len = random_length(rng, source->long_often);
   t->len = 0;
   t->kind = random_kind(rng, source);
   /* A long text of letters only is one long piece: what a window of a merge is for. */

@@ -29,7 +29,7 @@ typedef enum prop_kind {
   PROP_RUN,       /* one character again and again */
   PROP_NOISY_RUN, /* runs with something else between */
   PROP_TOKENS,    /* tokens of the vocabulary, put side by side */
-  PROP_SMALL,     /* few different bytes: random or periodic */
+  PROP_SMALL,     /* few different bytes: random, periodic, or in stretches of ascending order */
   PROP_KINDS
 } prop_kind;
 
@@ -42,6 +42,7 @@ typedef struct prop_source {
   const oracle_vocab *vocab;
   const char *alphabet; /* bytes of PROP_SMALL texts, which are then most of all texts */
   size_t alphabet_len;
+  bool long_often; /* texts that a long merge cuts into windows: one in a hundred, not in 500 */
   bool (*avoid)(uint32_t cp); /* code points that must not occur */
 } prop_source;
 

@@ -44,7 +44,8 @@ _Noreturn void die(const char *format, ...);
 
 double cpu_seconds(void);  /* of this thread */
 double wall_seconds(void); /* since some fixed moment */
-double resident_mb(const char *field); /* "VmRSS:" or "VmHWM:" of this process, in 10^6 bytes */
+double resident_mb(void);  /* of this process, in 10^6 bytes */
+double peak_mb(void);      /* the most that it ever was */
 
 figure *figure_find(bench *, const char *part, const char *encoding, const char *input,
                     const char *what);
@@ -60,8 +61,7 @@ void close_connection(sqlite3 *);
 /* Loads the encoding's model, so that what is timed next is encoding alone. */
 void load_model(sqlite3 *, const char *encoding);
 /* Runs one statement that gives one integer. text may be NULL; ?1 = text, ?2 = encoding. */
-int64_t run_integer(sqlite3 *, const char *sql, const char *text, size_t len,
-                    const char *encoding);
+int64_t run_integer(sqlite3 *, const char *sql, const char *text, size_t len, const char *encoding);
 
 /* The parts. Each measures one round, or prints its tables. */
 void rows_round(bench *);

@@ -11,7 +11,7 @@
 
 #include "bench.h"
 
-static const char *const texts[] = {"a1m",  "sp1m",  "nl1m",  "punct1m", "randlet1m",
+static const char *const texts[] = {"a1m",    "sp1m", "nl1m",  "punct1m", "randlet1m",
                                     "rand1m", "ab1m", "cjk1m", "digits1m"};
 #define N_TEXTS (sizeof texts / sizeof *texts)
 
@@ -99,8 +99,8 @@ static void print_line(bench *b, const char *encoding, const char *text) {
 
 void long_print(bench *b) {
   printf("\nOne value, MB/s of CPU time; growth = time per byte at 1 MB over that at 25 KB\n"
-         "%-12s %-10s %23s %7s  %23s %7s\n%-12s %-10s", "", "", "bpe_count", "", "bpe_encode_blob",
-         "", "encoding", "text");
+         "%-12s %-10s %23s %7s  %23s %7s\n%-12s %-10s",
+         "", "", "bpe_count", "", "bpe_encode_blob", "", "encoding", "text");
   for (int i = 0; i < 2; i++) printf(" %7s %7s %7s %6s  ", "25 KB", "100 KB", "1 MB", "growth");
   putchar('\n');
   for (size_t e = 0; bench_encodings[e]; e++) {

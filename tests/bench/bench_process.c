@@ -91,11 +91,11 @@ void start_print(bench *b) {
 int memory_child(bench *b, const char *encoding) {
   sqlite3 *db = open_connection(b, "multi");
   (void)run_integer(db, "SELECT sum(length(CAST(body AS BLOB))) FROM docs", NULL, 0, NULL);
-  const double before = resident_mb("VmRSS:");
+  const double before = resident_mb();
   load_model(db, encoding);
-  const double loaded = resident_mb("VmRSS:"), peak = resident_mb("VmHWM:");
+  const double loaded = resident_mb(), peak = peak_mb();
   (void)run_integer(db, "SELECT sum(bpe_count(body, ?2)) FROM docs", NULL, 0, encoding);
-  printf("%.3f %.3f %.3f\n", loaded - before, peak - before, resident_mb("VmRSS:") - before);
+  printf("%.3f %.3f %.3f\n", loaded - before, peak - before, resident_mb() - before);
   close_connection(db);
   return 0;
 }
@@ -103,8 +103,8 @@ int memory_child(bench *b, const char *encoding) {
 void memory_measure(bench *b) {
   for (size_t i = 0; i < N_KEPT; i++) {
     char out[128];
-    char *const argv[] = {(char *)b->self, "--ext", (char *)b->ext, "--db", (char *)b->db,
-                          "--memory-child", (char *)kept[i], NULL};
+    char *const argv[] = {(char *)b->self, "--ext",          (char *)b->ext,  "--db",
+                          (char *)b->db,   "--memory-child", (char *)kept[i], NULL};
     double first, peak, pass;
     run_process(argv, out, sizeof out);
     if (sscanf(out, "%lf %lf %lf", &first, &peak, &pass) != 3) {

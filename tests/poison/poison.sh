@@ -6,7 +6,8 @@
 # Runs statements.sql in the sqlite3 shell with bpe alone, with poison.so loaded before it, after
 # it, and between two uses of it; answers and errors must be the same byte for byte. First it shows
 # that the poison works: careless.so, built without our precautions, lives alone and dies beside it.
-# Needs: a C compiler, libsqlite3-dev, libpcre2-dev, sqlite3. Last line: N passed, N failed.
+# Needs: a C compiler, nm, libsqlite3-dev, libpcre2-dev, sqlite3, a bpe.so that is not stripped.
+# Last line: N passed, N failed.
 set -eu
 
 here=$(dirname "$0")
@@ -35,10 +36,20 @@ run() {
 }
 
 mkdir -p "$build"
-$cc -std=c11 -D_POSIX_C_SOURCE=200809L -O1 -Wall -Wextra -fPIC -shared "$here/poison.c" \
-  -o "$build/poison.so"
+# Every name inside bpe.so, functions and tables, its libraries' and its own, that could be another
+# extension's: with an underscore, so that no name of libc's is among them.
+nm "${ext%.so}.so" | awk '$2 ~ /^[tTrRdDbB]$/ && $3 ~ /._/ &&
+  $3 !~ /^_[A-Z_]|[.]|_tm_clones$|^frame_dummy$|^sqlite3_/ { print $3 }' |
+  sort -u >"$build/names"
+awk 'BEGIN { print "void poison_called(const char *);" }
+  { printf "void %s(void) { poison_called(\"%s\"); }\n", $1, $1 }' "$build/names" >"$build/names.c"
+$cc -std=c11 -O1 -Wall -Wextra -fPIC -shared "$here/poison.c" "$build/names.c" -o "$build/poison.so"
 $cc -std=c11 -O1 -Wall -Wextra -fPIC -shared "$here/careless.c" -o "$build/careless.so" -lpcre2-8
 
+for name in pcre2_compile_8 pcre2_match_8 bpe_walk_next; do
+  grep -qx "$name" "$build/names" && good=0 || good=1
+  result "$name is not among the names of bpe.so" "$good"
+done
 { echo ".load $build/careless"; echo 'SELECT careless();'; } | run "$build/careless.alone"
 grep -q '^10\.' "$build/careless.alone" && good=0 || good=1
 result 'careless.so does not work even alone' "$good"

@@ -1,0 +1,32 @@
+#!/bin/sh
+# bench.sh - everything `make bench` does: the texts, our own figures, tiktoken beside them.
+#
+#     tests/bench/bench.sh PROGRAM           EXT=./bpe ROUNDS=5 B=build PYTHON=/usr/bin/python3
+#
+# PROGRAM is what bench.c and its parts were built to. Figures go to the screen and to
+# B/bench.json and B/bench-peers.json; the texts and a Python environment are kept in B for the
+# next time. Needs, the first time, the network: npm for one text, PyPI for tiktoken. Packages of
+# Debian that are missing are named; INSTALL=1 gets them. PYTHON must be one whose sqlite3 module
+# loads extensions; Debian's does.
+set -eu
+
+program=$1
+here=$(dirname "$0")
+ext=${EXT-./bpe}
+rounds=${ROUNDS-5}
+build=${B-build}
+python=${PYTHON-/usr/bin/python3}
+
+"$python" "$here/make_corpora.py" ${INSTALL:+--install} "$build/corpora"
+
+venv=$build/venv
+if ! cmp -s "$here/requirements.txt" "$venv/made-of"; then
+  "$python" -m venv --clear "$venv"
+  "$venv/bin/python" -m pip --quiet --disable-pip-version-check install -r "$here/requirements.txt"
+  cp "$here/requirements.txt" "$venv/made-of"
+fi
+
+"$program" --ext "$ext" --db "$build/corpora/corpora.db" --rounds "$rounds" \
+  --json "$build/bench.json"
+"$venv/bin/python" "$here/peers.py" --ext "$ext" --db "$build/corpora/corpora.db" \
+  --rounds "$rounds" --json "$build/bench-peers.json"

@@ -1,0 +1,82 @@
+/* fuzz.h - what the fuzz targets share: a failing check, counted memory, reading an input.
+**
+** A target is one LLVMFuzzerTestOneInput. Its input begins with bytes that choose what is done,
+** each taken modulo the number of choices, so that every input means something; the rest is the
+** text. libFuzzer drives it, or replay.c, which runs kept inputs with any compiler:
+**
+**     input in = {data, size};
+**     const unsigned which = take(&in, 7);          // 0 .. 6; 0 when the input is used up
+**     ... in.at[0 .. in.left-1] is what remains ...
+*/
+#ifndef FUZZ_H
+#define FUZZ_H
+
+#include "../../src/bpe.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* A broken promise ends the process: that is how a fuzzer learns of it. */
+#define REQUIRE(cond) ((cond) ? (void)0 : fuzz_fail(__FILE__, __LINE__, #cond))
+
+static inline void fuzz_fail(const char *file, int line, const char *what) {
+  fprintf(stderr, "%s:%d: does not hold: %s\n", file, line, what);
+  abort();
+}
+
+typedef struct input {
+  const uint8_t *at;
+  size_t left;
+} input;
+
+static inline unsigned take(input *in, unsigned choices) {
+  if (in->left == 0) return 0;
+  in->left--;
+  return *in->at++ % choices;
+}
+
+static inline uint32_t take_u32(input *in) {
+  uint32_t x = 0;
+  for (int i = 0; i < 4; i++) x = x << 8 | take(in, 256);
+  return x;
+}
+
+/* The next n bytes, or as many as there are: *len. */
+static inline const uint8_t *take_bytes(input *in, size_t n, size_t *len) {
+  const uint8_t *p = in->at;
+  *len = n < in->left ? n : in->left;
+  if (*len != 0) in->at += *len;
+  in->left -= *len;
+  return p;
+}
+
+/* Blocks of the core not yet freed; a target ends with as many as it began. */
+static size_t fuzz_blocks;
+
+static inline void *fuzz_resize(void *ctx, void *p, size_t n) {
+  (void)ctx;
+  if (n == 0) {
+    fuzz_blocks -= p != NULL;
+    free(p);
+    return NULL;
+  }
+  void *q = realloc(p, n);
+  if (q != NULL) fuzz_blocks += p == NULL;
+  return q;
+}
+
+static const bpe_alloc fuzz_alloc = {fuzz_resize, NULL};
+
+/* A failure is told in full, a success leaves the record alone. */
+static inline void fuzz_check_error(bpe_status st, const bpe_error *e) {
+  REQUIRE((st == BPE_OK || st == BPE_DONE) == (e->status == BPE_OK));
+  if (e->status == BPE_OK) return;
+  REQUIRE(e->status == st);
+  const size_t len = strlen(e->text);
+  REQUIRE(len > 0 && bpe_utf8_valid(e->text, len) && strchr(e->text, '\n') == NULL);
+}
+
+#endif
