@@ -33,6 +33,7 @@ struct bpe_walk {
   special_match special;    /* the next one; start == len: none */
   enum phase phase;
   size_t asked; /* text position at the last question to stop */
+  piece_text pieces; /* of text */
 };
 
 struct bpe_coder {
@@ -41,19 +42,21 @@ struct bpe_coder {
   piece_table pieces;
   merge_scratch merge;
   uint32_t one; /* the id of a piece that is a token */
+  uint32_t few[UINT8_MAX]; /* ids from the table of pieces */
   bpe_walk walk; /* that of bpe_count and bpe_encode_* */
+  piece_batch batch;
 };
 
 /* ---- Coder -------------------------------------------------------------------------------- */
 
-bpe_status bpe_coder_new(const bpe_model *m, size_t piece_slots, bpe_error *e, bpe_coder **out) {
+bpe_status bpe_coder_new(const bpe_model *m, size_t piece_bytes, bpe_error *e, bpe_coder **out) {
   *out = NULL;
   bpe_coder *c = mem_zero(&m->alloc, 1, sizeof *c);
   if (c == NULL) return set_nomem(e);
   c->model = m;
   c->alloc = c->merge.alloc = m->alloc;
   c->walk.coder = c;
-  if (!pieces_init(&c->pieces, &m->alloc, piece_slots == 0 ? PIECE_BYTES : piece_slots)) {
+  if (!pieces_init(&c->pieces, &m->alloc, &m->v, piece_bytes == 0 ? PIECE_BYTES : piece_bytes)) {
     bpe_coder_free(c);
     return set_nomem(e);
   }
@@ -86,7 +89,6 @@ void bpe_coder_stat(const bpe_coder *c, bpe_coder_stats *out) {
 /* ---- One piece ----------------------------------------------------------------------------- */
 
 /* Ids of a piece that is not in the table. */
-
 static bpe_status merge_or_find(bpe_coder *c, const uint8_t *s, size_t len, const uint32_t **ids,
                                 size_t *n, bpe_error *e) {
   const vocab *v = &c->model->v;
@@ -104,32 +106,45 @@ static bpe_status merge_or_find(bpe_coder *c, const uint8_t *s, size_t len, cons
   return st;
 }
 
-static bpe_status piece_ids(bpe_coder *c, const uint8_t *s, size_t len, size_t readable,
-                            const uint32_t **ids, size_t *n, bpe_error *e) {
-  piece_table *t = &c->pieces;
-  const uint32_t value = len <= SHORT_KEY ? pieces_find_short(t, s, len, readable)
-                                          : pieces_find_long(t, s, len);
-  if (value != 0) {
-    *ids = pieces_ids(t, value, &c->one);
-    *n = pieces_count(value);
-    if (*ids != NULL) return BPE_OK;
-  }
-  const bpe_status st = merge_or_find(c, s, len, ids, n, e);
-  if (st == BPE_OK) pieces_add(t, s, len, readable, *ids, *n);
-  return st;
-}
-
 /* A model without some bytes: the first id that is none is an error naming its byte. */
-static bpe_status check_bytes(const bpe_walk *w, const bpe_piece *p, bpe_error *e) {
+static bpe_status check_bytes(const bpe_walk *w, size_t at, const uint32_t *ids, size_t n,
+                              bpe_error *e) {
   const vocab *v = &w->coder->model->v;
-  size_t at = p->start;
-  for (size_t i = 0; i < p->n_ids; i++) {
-    if (p->ids[i] == BPE_NONE)
+  for (size_t i = 0; i < n; i++) {
+    if (ids[i] == BPE_NONE)
       return set_error(e, BPE_BADTEXT, at, "no token for the byte at %zu: 0x%02x", at,
                        w->text[at]);
-    at += v->entries[vocab_find_id(v, p->ids[i])].len;
+    at += v->entries[vocab_find_id(v, ids[i])].len;
   }
   return BPE_OK;
+}
+
+/* The ids of a value, unpacked, or NULL. */
+static const uint32_t *kept_ids(bpe_coder *c, uint32_t value) {
+  if (!pieces_has_ids(value)) return NULL;
+  const uint8_t *ids = pieces_ids(&c->pieces, value);
+  c->few[0] = pieces_first_id(value, ids);
+  for (size_t i = 1; i < pieces_count(value); i++) c->few[i] = packed_id(ids, i);
+  return c->few;
+}
+
+/* The ids of a piece, from wherever they are to be had. Without `keep`, *ids may be NULL: only
+** *n counts. */
+static bpe_status piece_ids(bpe_walk *w, size_t at, size_t len, bool keep, const uint32_t **ids,
+                            size_t *n, bpe_error *e) {
+  bpe_coder *c = w->coder;
+  const uint32_t value = pieces_find(&c->pieces, &w->pieces, at, len);
+  if (value != 0) {
+    *ids = keep ? kept_ids(c, value) : NULL;
+    *n = pieces_count(value);
+    if (*ids != NULL || !keep) return BPE_OK;
+  }
+  c->merge.stop = w->options.stop;
+  c->merge.stop_ctx = w->options.stop_ctx;
+  bpe_status st = merge_or_find(c, w->text + at, len, ids, n, e);
+  if (st == BPE_OK && c->model->lacks_bytes) st = check_bytes(w, at, *ids, *n, e);
+  if (st == BPE_OK) pieces_add(&c->pieces, &w->pieces, at, len, *ids, *n, keep);
+  return st;
 }
 
 /* ---- The walk ------------------------------------------------------------------------------- */
@@ -168,6 +183,7 @@ bpe_status bpe_walk_start(bpe_walk *w, const void *text, size_t len, const bpe_w
   w->options = o != NULL ? *o : (bpe_walk_options){0};
   w->finder = w->options.allowed != NULL ? w->options.allowed : m->added;
   w->asked = 0;
+  piece_text_init(&w->pieces, w->text, len);
   w->phase = PHASE_DONE; /* until everything below went well */
   w->split.stop = w->options.stop;
   w->split.stop_ctx = w->options.stop_ctx;
@@ -190,24 +206,22 @@ static bpe_piece wrapping(const id_list *list, size_t at) {
   return (bpe_piece){at, at, list->ids, list->n, true};
 }
 
+static bpe_status ask_to_stop(bpe_walk *w, bpe_error *e) {
+  const size_t at = w->split.at;
+  if (w->options.stop == NULL || at - w->asked < STOP_INTERVAL) return BPE_OK;
+  w->asked = at;
+  if (!w->options.stop(w->options.stop_ctx)) return BPE_OK;
+  return set_error(e, BPE_STOPPED, at, "interrupted");
+}
+
 static bpe_status next_piece(bpe_walk *w, bpe_piece *p, bpe_error *e) {
-  bpe_coder *c = w->coder;
   const size_t start = w->split.at;
   bpe_status st = split_next(&w->split, e);
   if (st != BPE_OK) return st;
   *p = (bpe_piece){.start = start, .stop = w->split.at};
-  if (!w->options.split_only) {
-    c->merge.stop = w->options.stop;
-    c->merge.stop_ctx = w->options.stop_ctx;
-    st = piece_ids(c, w->text + start, p->stop - start, w->len - start, &p->ids, &p->n_ids, e);
-    if (st == BPE_OK && c->model->lacks_bytes) st = check_bytes(w, p, e);
-  }
-  if (st == BPE_OK && w->options.stop != NULL && p->stop - w->asked >= STOP_INTERVAL) {
-    w->asked = p->stop;
-    if (w->options.stop(w->options.stop_ctx))
-      st = set_error(e, BPE_STOPPED, p->stop, "interrupted");
-  }
-  return st;
+  if (!w->options.split_only)
+    st = piece_ids(w, start, p->stop - start, true, &p->ids, &p->n_ids, e);
+  return st == BPE_OK ? ask_to_stop(w, e) : st;
 }
 
 static bpe_status next_special(bpe_walk *w, bpe_piece *p, bpe_error *e) {
@@ -248,99 +262,219 @@ bpe_status bpe_walk_next(bpe_walk *w, bpe_piece *p, bpe_error *e) {
   return BPE_DONE;
 }
 
-/* Counts the pieces whose ends are found already, as far as the table of pieces has them, and
-** leaves the rest, which walk_next takes. This is bpe_count's inner loop: it touches no ids. */
-static uint64_t count_known(bpe_walk *w) {
-  splitter *sp = &w->split;
-  const bpe_coder *c = w->coder;
-  const uint8_t *const text = w->text;
-  size_t at = sp->at, i = sp->next;
-  uint64_t sum = 0;
-  for (; i < sp->n; i++) {
-    const size_t stop = sp->base + sp->ends[i], len = stop - at;
-    if (w->len - at < 16) break;
-    const uint32_t value = len <= SHORT_KEY ? pieces_find_short(&c->pieces, text + at, len, 16)
-                                            : pieces_find_long(&c->pieces, text + at, len);
-    if (value == 0) break;
-    sum += pieces_count(value);
-    at = stop;
-  }
-  sp->at = at;
-  sp->next = i;
-  return sum;
+/* ---- Whole texts ------------------------------------------------------------------------------ */
+
+/* The pieces of a stretch can be taken by the batch: there are some left, and none can fail in a
+** way that must name the first place. */
+static bool has_batches(const bpe_walk *w) {
+  return w->phase == PHASE_TEXT && w->split.at < w->split.end && !w->options.split_only &&
+         !w->coder->model->lacks_bytes;
 }
 
-/* ---- Whole texts ------------------------------------------------------------------------------ */
+/* Finds the next pieces of the stretch and looks them up. *n: the ids of those found. */
+static bpe_status next_batch(bpe_walk *w, uint64_t *n, bpe_error *e) {
+  splitter *sp = &w->split;
+  bpe_coder *c = w->coder;
+  piece_batch *b = &c->batch;
+  b->n = 0;
+  do {
+    if (sp->next == sp->n) {
+      const bpe_status st = split_fill(sp, e);
+      if (st != BPE_OK) return st;
+    }
+    pieces_collect(&c->pieces, b, &w->pieces, sp->at, sp->base, sp->ends + sp->next,
+                   sp->n - sp->next);
+    sp->at = b->starts[b->n];
+    sp->next = sp->n;
+  } while (sp->at < sp->end && b->n + SPLIT_BATCH <= PIECES_BATCH);
+  *n = pieces_lookup(&c->pieces, b, &w->pieces);
+  return BPE_OK;
+}
+
+/* Counts what is left of the stretch, which touches no ids. */
+static bpe_status count_stretch(bpe_walk *w, uint64_t *sum, bpe_error *e) {
+  const piece_batch *b = &w->coder->batch;
+  bpe_status st = BPE_OK;
+  while (st == BPE_OK && w->split.at < w->split.end) {
+    uint64_t found;
+    if ((st = next_batch(w, &found, e)) != BPE_OK) break;
+    *sum += found;
+    for (size_t m = 0; m < b->n_missed && st == BPE_OK; m++) {
+      const size_t i = b->missed[m];
+      const uint32_t *ids;
+      size_t n = 0;
+      st = piece_ids(w, b->starts[i], b->starts[i + 1] - b->starts[i], false, &ids, &n, e);
+      *sum += n;
+    }
+    if (st == BPE_OK) st = ask_to_stop(w, e);
+  }
+  return st;
+}
 
 bpe_status bpe_count(bpe_coder *c, const void *text, size_t len, const bpe_walk_options *o,
                      bpe_error *e, uint64_t *n) {
   *n = 0;
   uint64_t sum = 0;
   bpe_piece p;
-  bpe_status st = bpe_walk_start(&c->walk, text, len, o, e);
-  if (st != BPE_OK) return st;
-  while ((st = bpe_walk_next(&c->walk, &p, e)) == BPE_OK) sum += p.n_ids + count_known(&c->walk);
+  bpe_walk *w = &c->walk;
+  bpe_status st = bpe_walk_start(w, text, len, o, e);
+  while (st == BPE_OK) {
+    if (has_batches(w)) st = count_stretch(w, &sum, e);
+    if (st == BPE_OK && (st = bpe_walk_next(w, &p, e)) == BPE_OK) sum += p.n_ids;
+  }
   if (st != BPE_DONE) return st;
   *n = sum;
   return BPE_OK;
 }
 
-/* One form of writing ids: `most` bytes each at most, at `to`; returns the end, NULL if an id
-** does not fit. */
-typedef uint8_t *write_ids(uint8_t *to, const uint32_t *ids, size_t n);
+/* ---- Forms of ids ----------------------------------------------------------------------------- */
 
-static uint8_t *write_json(uint8_t *to, const uint32_t *ids, size_t n) {
-  for (size_t i = 0; i < n; i++) {
+typedef enum form { FORM_JSON, FORM_16, FORM_32 } form;
+
+/* Bytes of an id at most, in each form; writers may write FORM_SLACK bytes more. */
+static const size_t most_bytes[] = {11, 2, 4};
+enum { FORM_SLACK = 16 };
+
+#if defined(__GNUC__)
+#define INLINE inline __attribute__((always_inline))
+#else
+#define INLINE inline
+#endif
+
+static INLINE void put_word(uint8_t *to, uint64_t word) {
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+  memcpy(to, &word, 8);
+#else
+  for (int k = 0; k < 8; k++) to[k] = (uint8_t)(word >> 8 * k);
+#endif
+}
+
+/* Decimal digits and a comma. Below 10^8 the number is cut into two halves of four digits, these
+** into quarters of two, those into digits, each in a lane of its own of one word; the leading
+** zeros are then shifted out. */
+static INLINE uint8_t *write_decimal(uint8_t *to, uint32_t id) {
+  if (id < 100000000) {
+    const uint64_t halves = id / 10000 | (uint64_t)(id % 10000) << 32;
+    const uint64_t hundreds = halves * 10486 >> 20 & UINT64_C(0x0000007f0000007f);
+    const uint64_t quarters = hundreds | (halves - 100 * hundreds) << 16;
+    const uint64_t tens = quarters * 103 >> 10 & UINT64_C(0x000f000f000f000f);
+    const uint64_t digits = tens | (quarters - 10 * tens) << 8;
+    const unsigned zeros = (unsigned)__builtin_ctzll(digits | UINT64_C(1) << 56) / 8;
+    put_word(to, (digits | UINT64_C(0x3030303030303030)) >> 8 * zeros);
+    to += 8 - zeros;
+  } else {
     uint8_t digits[10];
     size_t at = sizeof digits;
-    uint32_t id = ids[i];
     do digits[--at] = (uint8_t)('0' + id % 10);
     while ((id /= 10) != 0);
     memcpy(to, digits + at, sizeof digits - at);
     to += sizeof digits - at;
-    *to++ = ',';
   }
+  *to++ = ',';
   return to;
 }
 
-static uint8_t *write_packed32(uint8_t *to, const uint32_t *ids, size_t n) {
-  for (size_t i = 0; i < n; i++)
-    for (int k = 0; k < 4; k++) *to++ = (uint8_t)(ids[i] >> 8 * k);
-  return to;
+static INLINE uint8_t *write_32(uint8_t *to, uint32_t id) {
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+  memcpy(to, &id, 4);
+#else
+  for (int k = 0; k < 4; k++) to[k] = (uint8_t)(id >> 8 * k);
+#endif
+  return to + 4;
 }
 
-static uint8_t *write_packed16(uint8_t *to, const uint32_t *ids, size_t n) {
-  for (size_t i = 0; i < n; i++) {
-    if (ids[i] > UINT16_MAX) return NULL;
-    *to++ = (uint8_t)ids[i];
-    *to++ = (uint8_t)(ids[i] >> 8);
-  }
-  return to;
+/* Writes one id; NULL if it does not fit. */
+static INLINE uint8_t *write_id(form f, uint8_t *to, uint32_t id) {
+  if (f == FORM_JSON) return write_decimal(to, id);
+  if (f == FORM_32) return write_32(to, id);
+  if (id > UINT16_MAX) return NULL;
+  to[0] = (uint8_t)id;
+  to[1] = (uint8_t)(id >> 8);
+  return to + 2;
 }
 
-static bpe_status too_wide(const bpe_piece *p, bpe_error *e) {
-  size_t i = 0;
-  while (p->ids[i] <= UINT16_MAX) i++;
-  return set_error(e, BPE_TOOBIG, p->start, "id does not fit in 16 bits: %lu",
-                   (unsigned long)p->ids[i]);
+static bpe_status too_wide(size_t at, uint32_t id, bpe_error *e) {
+  return set_error(e, BPE_TOOBIG, at, "id does not fit in 16 bits: %lu", (unsigned long)id);
 }
 
-static bpe_status encode(bpe_coder *c, const void *text, size_t len, const bpe_walk_options *o,
-                         write_ids *write, size_t most, bpe_error *e, bpe_buffer *out) {
-  bpe_piece p;
-  bpe_status st = bpe_walk_start(&c->walk, text, len, o, e);
-  if (st != BPE_OK) return st;
-  while ((st = bpe_walk_next(&c->walk, &p, e)) == BPE_OK) {
-    for (size_t i = 0; i < p.n_ids;) {
-      const size_t n = p.n_ids - i < IDS_PER_RESERVE ? p.n_ids - i : IDS_PER_RESERVE;
-      uint8_t *to = bpe_buffer_reserve(out, n * most);
-      if (to == NULL) return buffer_status(out, e);
-      const uint8_t *end = write(to, p.ids + i, n);
-      if (end == NULL) return too_wide(&p, e);
-      bpe_buffer_commit(out, (size_t)(end - to));
-      i += n;
+/* Appends any number of ids, of a piece at `at`. */
+static INLINE bpe_status append_ids(form f, size_t at, const uint32_t *ids, size_t n,
+                                    bpe_buffer *out, bpe_error *e) {
+  for (size_t i = 0; i < n;) {
+    const size_t stop = n - i < IDS_PER_RESERVE ? n : i + IDS_PER_RESERVE;
+    uint8_t *const start = bpe_buffer_reserve(out, (stop - i) * most_bytes[f] + FORM_SLACK);
+    if (start == NULL) return buffer_status(out, e);
+    uint8_t *to = start;
+    for (; i < stop; i++) {
+      to = write_id(f, to, ids[i]);
+      if (to == NULL) return too_wide(at, ids[i], e);
     }
-    if (out->status != BPE_OK) return buffer_status(out, e);
+    bpe_buffer_commit(out, (size_t)(to - start));
+  }
+  return buffer_status(out, e);
+}
+
+/* Writes the ids of a value; NULL if one does not fit, which *id is then. */
+static INLINE uint8_t *write_kept(form f, uint8_t *to, const piece_table *t, uint32_t value,
+                                  uint32_t *id) {
+  const uint8_t *const ids = pieces_ids(t, value);
+  const size_t n = pieces_count(value);
+  size_t i = 1;
+  to = write_id(f, to, *id = pieces_first_id(value, ids));
+  if (f == FORM_32) { /* few pieces have more ids than are written in any case */
+    uint8_t *const end = to + 4 * (n - 1);
+    for (; i < FORM_SLACK / 4; i++) to = write_32(to, packed_id(ids, i));
+    for (; i < n; i++) to = write_32(to, packed_id(ids, i));
+    return end;
+  }
+  for (; i < n && to != NULL; i++) to = write_id(f, to, *id = packed_id(ids, i));
+  return to;
+}
+
+/* Appends the ids of a batch. */
+static INLINE bpe_status append_batch(form f, bpe_walk *w, uint64_t found, bpe_buffer *out,
+                                      bpe_error *e) {
+  bpe_coder *c = w->coder;
+  const piece_batch *b = &c->batch;
+  const size_t room = (size_t)found * most_bytes[f] + FORM_SLACK;
+  const uint32_t n_dropped = c->pieces.n_dropped;
+  uint8_t *start = bpe_buffer_reserve(out, room), *to = start;
+  for (size_t i = 0; i < b->n; i++) {
+    if (start == NULL) return buffer_status(out, e);
+    const uint32_t value = b->values[i];
+    if (pieces_has_ids(value) && c->pieces.n_dropped == n_dropped) {
+      uint32_t id = 0;
+      to = write_kept(f, to, &c->pieces, value, &id);
+      if (to == NULL) return too_wide(b->starts[i], id, e);
+      continue;
+    }
+    const size_t at = b->starts[i];
+    const uint32_t *ids;
+    size_t n;
+    bpe_status st = piece_ids(w, at, b->starts[i + 1] - at, true, &ids, &n, e);
+    if (st != BPE_OK) return st;
+    bpe_buffer_commit(out, (size_t)(to - start));
+    if ((st = append_ids(f, at, ids, n, out, e)) != BPE_OK) return st;
+    start = to = bpe_buffer_reserve(out, room);
+  }
+  bpe_buffer_commit(out, (size_t)(to - start));
+  return buffer_status(out, e);
+}
+
+static INLINE bpe_status encode(form f, bpe_coder *c, const void *text, size_t len,
+                                const bpe_walk_options *o, bpe_error *e, bpe_buffer *out) {
+  bpe_piece p;
+  bpe_walk *w = &c->walk;
+  bpe_status st = bpe_walk_start(w, text, len, o, e);
+  while (st == BPE_OK) {
+    while (has_batches(w) && st == BPE_OK) {
+      uint64_t found;
+      st = next_batch(w, &found, e);
+      if (st == BPE_OK) st = append_batch(f, w, found, out, e);
+      if (st == BPE_OK) st = ask_to_stop(w, e);
+    }
+    if (st == BPE_OK && (st = bpe_walk_next(w, &p, e)) == BPE_OK)
+      st = append_ids(f, p.start, p.ids, p.n_ids, out, e);
   }
   return st == BPE_DONE ? BPE_OK : st;
 }
@@ -349,7 +483,7 @@ bpe_status bpe_encode_json(bpe_coder *c, const void *text, size_t len, const bpe
                            bpe_error *e, bpe_buffer *out) {
   bpe_buffer_append(out, "[", 1);
   const size_t open = out->len;
-  const bpe_status st = encode(c, text, len, o, write_json, 11, e, out);
+  const bpe_status st = encode(FORM_JSON, c, text, len, o, e, out);
   if (st != BPE_OK) return st;
   if (out->len > open) out->bytes[out->len - 1] = ']'; /* over the last comma */
   else bpe_buffer_append(out, "]", 1);
@@ -358,7 +492,7 @@ bpe_status bpe_encode_json(bpe_coder *c, const void *text, size_t len, const bpe
 
 bpe_status bpe_encode_packed(bpe_coder *c, const void *text, size_t len, int width,
                              const bpe_walk_options *o, bpe_error *e, bpe_buffer *out) {
-  if (width == 16) return encode(c, text, len, o, write_packed16, 2, e, out);
-  if (width == 32) return encode(c, text, len, o, write_packed32, 4, e, out);
+  if (width == 16) return encode(FORM_16, c, text, len, o, e, out);
+  if (width == 32) return encode(FORM_32, c, text, len, o, e, out);
   return set_error(e, BPE_MISUSE, 0, "width must be 16 or 32: %d", width);
 }

@@ -1,20 +1,45 @@
-/* pieces.c - filling the table of pieces.h. */
+/* pieces.c - looking up and filling the table of pieces.h. */
 #include "pieces.h"
 
-enum { LINE = 64, LONG_MARK = 255, LEAST_LINES = 4, LEAST_POOL = 1 << 10 };
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
-#define PLACE_MASK ((UINT32_C(1) << VALUE_BITS) - 1)
+enum {
+  LINE = 64,
+  LONG_MARK = 255, /* in a key, where a short piece has its length */
+  LEAST_LINES = 4,
+  LEAST_POOL = 4 * PIECES_LONGEST * PACKED,
+  POOL_PARTS = 8,  /* of the ring, made free one at a time */
+  POOL_SHARE = 7   /* sixteenths of all that the pool gets */
+};
 
-bool pieces_init(piece_table *t, const bpe_alloc *a, size_t bytes) {
-  *t = (piece_table){.alloc = *a, .pool_cap = LEAST_POOL};
-  while (t->pool_cap < 1u << (VALUE_BITS - 1) && t->pool_cap * 8 * sizeof *t->pool <= bytes)
-    t->pool_cap *= 2; /* an eighth to a quarter of all */
-  const size_t pool_bytes = t->pool_cap * sizeof *t->pool;
-  t->n_lines = bytes > pool_bytes ? (bytes - pool_bytes) / sizeof *t->lines : 0;
+/* In the rest of a long piece's value: its ids are kept, not its bytes. */
+#define HAS_IDS (UINT32_C(1) << (VALUE_BITS - 1))
+
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+enum { LAST_BYTE = 0 }; /* shift to the byte of a word that is last in memory */
+#else
+enum { LAST_BYTE = 56 };
+#endif
+
+#if defined(__GNUC__)
+#define PREFETCH(p) __builtin_prefetch(p)
+#else
+#define PREFETCH(p) ((void)(p))
+#endif
+
+bool pieces_init(piece_table *t, const bpe_alloc *a, const vocab *v, size_t bytes) {
+  *t = (piece_table){.alloc = *a, .v = v};
+  size_t pool = bytes / 16 * POOL_SHARE;
+  if (pool < LEAST_POOL) pool = LEAST_POOL;
+  if (pool >= HAS_IDS) pool = HAS_IDS - 1;
+  t->pool_cap = t->pool_free = (uint32_t)pool;
+  t->n_lines = bytes > pool ? (bytes - pool) / sizeof *t->lines : 0;
   if (t->n_lines < LEAST_LINES) t->n_lines = LEAST_LINES;
   if (t->n_lines > UINT32_MAX) t->n_lines = UINT32_MAX;
   t->block = mem_zero(a, t->n_lines * sizeof *t->lines + LINE, 1);
-  t->pool = mem_new(a, t->pool_cap, sizeof *t->pool);
+  t->pool = mem_new(a, pool + PACKED_SLACK, 1);
   if (t->block == NULL || t->pool == NULL) {
     pieces_clear(t);
     return false;
@@ -31,88 +56,293 @@ void pieces_clear(piece_table *t) {
 }
 
 size_t pieces_bytes(const piece_table *t) {
-  return t->n_lines * sizeof *t->lines + t->pool_cap * sizeof *t->pool;
+  return t->n_lines * sizeof *t->lines + t->pool_cap;
 }
 
-/* Room for n words in one stretch of the ring; returns the place. n is far below pool_cap. */
+/* ---- Keys --------------------------------------------------------------------------------- */
+
+void piece_text_init(piece_text *x, const uint8_t *bytes, size_t len) {
+  const size_t tail = len < 16 ? len : 16;
+  x->bytes = bytes;
+  x->safe = len - tail + (tail == 16);
+  memset(x->tail, 0, sizeof x->tail);
+  if (tail != 0) memcpy(x->tail, bytes + x->safe - (tail == 16), tail);
+}
+
+/* Where 16 bytes may be read that begin with those of a piece that starts at `at`. */
+static inline const uint8_t *readable(const piece_text *x, size_t at) {
+  return at < x->safe ? x->bytes + at : x->tail + (at - (x->safe != 0 ? x->safe - 1 : 0));
+}
+
+static inline piece_key short_key(const uint8_t *s, size_t len) {
+  static const uint8_t keep[32] = {255, 255, 255, 255, 255, 255, 255, 255,
+                                   255, 255, 255, 255, 255, 255, 255, 255};
+  uint64_t low, high, low_mask, high_mask;
+  memcpy(&low, s, 8);
+  memcpy(&high, s + 8, 8);
+  memcpy(&low_mask, keep + 16 - len, 8);
+  memcpy(&high_mask, keep + 24 - len, 8);
+  return (piece_key){low & low_mask, (high & high_mask) | (uint64_t)len << LAST_BYTE};
+}
+
+/* Eight bytes at a time; the last eight overlap with those before. len > SHORT_KEY. */
+static inline piece_key long_key(const uint8_t *s, size_t len) {
+  const uint64_t rest = LAST_BYTE == 0 ? (uint64_t)len << 8 : (uint64_t)len;
+  uint64_t h = rest * HASH_K1, w;
+  for (size_t i = 0; i + 8 < len; i += 8) {
+    memcpy(&w, s + i, 8);
+    h = hash_mix(h ^ w);
+  }
+  memcpy(&w, s + len - 8, 8);
+  return (piece_key){hash_mix(h ^ w), (uint64_t)LONG_MARK << LAST_BYTE | rest};
+}
+
+static inline piece_key key_at(const piece_text *x, size_t at, size_t len) {
+  return len <= SHORT_KEY ? short_key(readable(x, at), len) : long_key(x->bytes + at, len);
+}
+
+/* Good in its upper half. */
+static inline uint64_t hash_key(piece_key k) {
+  return k.low * HASH_K1 ^ k.high * HASH_K2;
+}
+
+/* n, scaled by the upper half of the hash as a fraction. */
+static inline uint32_t scaled(uint64_t hash, size_t n) {
+  return (uint32_t)(((hash >> 32) * n) >> 32);
+}
+
+static inline uint32_t first_line(const piece_table *t, piece_key k) {
+  return scaled(hash_key(k), t->n_lines);
+}
+
+static inline uint32_t second_line(const piece_table *t, piece_key k) {
+  return scaled((hash_key(k) ^ k.high) * HASH_K2, t->n_lines);
+}
+
+/* The place of this key in its line; PIECES_WAYS: it is not there. */
+static inline unsigned place_in(const piece_line *line, const piece_key *k) {
+#if defined(__SSE2__)
+  const __m128i key = _mm_loadu_si128((const __m128i *)(const void *)k);
+  const __m128i *const keys = (const __m128i *)(const void *)line->keys;
+  const __m128i a = _mm_cmpeq_epi32(_mm_load_si128(keys), key);
+  const __m128i b = _mm_cmpeq_epi32(_mm_load_si128(keys + 1), key);
+  const __m128i c = _mm_cmpeq_epi32(_mm_load_si128(keys + 2), key);
+  /* Four bits for each key, all set where it is the one. */
+  const __m128i all = _mm_packs_epi16(_mm_packs_epi32(a, b), _mm_packs_epi32(c, c));
+  const unsigned m = (unsigned)_mm_movemask_epi8(all);
+  const unsigned found = (m & m >> 1 & m >> 2 & m >> 3 & 0x111) | 0x1000;
+  return (unsigned)__builtin_ctz(found) >> 2;
+#else
+  unsigned at = PIECES_WAYS;
+  for (unsigned i = PIECES_WAYS; i-- > 0;) {
+    const piece_key *x = &line->keys[i];
+    at = ((x->low ^ k->low) | (x->high ^ k->high)) == 0 ? i : at;
+  }
+  return at;
+#endif
+}
+
+/* ---- The pool ----------------------------------------------------------------------------- */
+
+static bool is_long(piece_key k) {
+  return (k.high >> LAST_BYTE & 255) == LONG_MARK;
+}
+
+/* Drops the values that point to pool[from .. to). */
+static void drop(piece_table *t, uint32_t from, uint32_t to) {
+  t->n_dropped++;
+  for (size_t i = 0; i < t->n_lines; i++) {
+    for (int k = 0; k < PIECES_WAYS; k++) {
+      uint32_t *value = &t->lines[i].values[k], rest = *value & NO_IDS;
+      const bool of_long = is_long(t->lines[i].keys[k]);
+      if (of_long) rest &= ~HAS_IDS;
+      if ((of_long || pieces_count(*value) > 1) && rest >= from && rest < to) *value = 0;
+    }
+  }
+}
+
+/* Room for n bytes; returns the place. n is far below pool_cap. */
 static uint32_t take(piece_table *t, uint32_t n) {
-  const uint32_t left = t->pool_cap - t->pool_end % t->pool_cap;
-  uint32_t place = t->pool_end;
-  if (n > left) place += left; /* the end of the ring stays unused this time */
-  t->pool_end = (place + n) & PLACE_MASK;
-  return place & PLACE_MASK;
+  if (n > t->pool_cap - t->pool_at) t->pool_at = t->pool_free = 0;
+  while (n > t->pool_free - t->pool_at) {
+    const uint32_t part = t->pool_cap / POOL_PARTS + 1, left = t->pool_cap - t->pool_free;
+    const uint32_t to = t->pool_free + (part < left ? part : left);
+    drop(t, t->pool_free, to);
+    t->pool_free = to;
+  }
+  t->pool_at += n;
+  return t->pool_at - n;
 }
 
-/* Whether n words taken at this place are still there. */
-static bool is_held(const piece_table *t, uint32_t place) {
-  return ((t->pool_end - place) & PLACE_MASK) <= t->pool_cap;
+static uint32_t put_ids(piece_table *t, const uint32_t *ids, size_t n) {
+  const uint32_t place = take(t, (uint32_t)n * PACKED);
+  for (size_t i = 0; i < n; i++)
+    for (int k = 0; k < PACKED; k++)
+      t->pool[place + PACKED * i + (size_t)k] = (uint8_t)(ids[i] >> 8 * k);
+  return place;
 }
 
-static uint32_t *word_at(const piece_table *t, uint32_t place) {
-  return t->pool + place % t->pool_cap;
+/* Whether the bytes of these ids are s. */
+static bool spells(const piece_table *t, const uint8_t *ids, size_t n, const uint8_t *s,
+                   size_t len) {
+  for (size_t i = 0; i < n; i++) {
+    const size_t k = vocab_find_id(t->v, packed_id(ids, i));
+    if (k == t->v->n_entries) return false;
+    const vocab_entry *e = &t->v->entries[k];
+    if (e->len > len) return false;
+    const uint8_t *bytes = vocab_bytes(t->v, e);
+    for (size_t j = 0; j < e->len; j++)
+      if (s[j] != bytes[j]) return false;
+    s += e->len;
+    len -= e->len;
+  }
+  return len == 0;
 }
 
-/* A long piece's key: its hash, and its place and length where a short one's last byte is. */
-static piece_key long_key(uint64_t hash, uint32_t place, size_t len) {
-  const uint64_t rest = (uint64_t)len << 32 | place;
-  return (piece_key){hash, LAST_BYTE == 0 ? rest << 8 | LONG_MARK
-                                          : (uint64_t)LONG_MARK << LAST_BYTE | rest};
+/* The value of a long piece that its key found, as a short piece has it; 0 if it is another. */
+static uint32_t long_value(const piece_table *t, uint32_t value, const uint8_t *s, size_t len) {
+  const uint32_t count = pieces_count(value), place = value & (HAS_IDS - 1);
+  if (value == 0) return 0;
+  if ((value & HAS_IDS) == 0)
+    return memcmp(t->pool + place, s, len) == 0 ? count << VALUE_BITS | NO_IDS : 0;
+  if (!spells(t, t->pool + place, count, s, len)) return 0;
+  return count << VALUE_BITS | (count == 1 ? packed_id(t->pool + place, 0) : place);
 }
 
-static uint32_t place_of(piece_key k) {
-  return (uint32_t)(LAST_BYTE == 0 ? k.high >> 8 : k.high) & PLACE_MASK;
-}
+/* ---- Looking up --------------------------------------------------------------------------- */
 
-uint32_t pieces_find_long(const piece_table *t, const uint8_t *s, size_t len) {
+uint32_t pieces_find(const piece_table *t, const piece_text *x, size_t at, size_t len) {
   if (len > PIECES_LONGEST) return 0;
-  const uint64_t hash = hash_bytes(s, len);
-  const piece_line *line = pieces_line(t, hash);
-  for (int i = 0; i < PIECES_WAYS; i++) {
-    const piece_key k = line->keys[i];
-    if (k.low != hash || line->values[i] == 0) continue;
-    const uint32_t place = place_of(k);
-    const piece_key expected = long_key(hash, place, len);
-    if (k.high == expected.high && is_held(t, place) && memcmp(word_at(t, place), s, len) == 0)
-      return line->values[i];
+  const piece_key k = key_at(x, at, len);
+  const piece_line *line = &t->lines[first_line(t, k)];
+  uint32_t value = line->values[place_in(line, &k)];
+  if (value == 0) {
+    line = &t->lines[second_line(t, k)];
+    value = line->values[place_in(line, &k)];
   }
-  return 0;
+  return len <= SHORT_KEY ? value : long_value(t, value, x->bytes + at, len);
 }
 
-const uint32_t *pieces_ids(const piece_table *t, uint32_t value, uint32_t *one) {
-  const uint32_t rest = value & PLACE_MASK;
-  if (pieces_count(value) == 1) {
-    *one = rest;
-    return one;
+void pieces_collect(const piece_table *t, piece_batch *b, const piece_text *x, size_t from,
+                    size_t base, const size_t *ends, size_t n) {
+  size_t at = from;
+  if (b->n == 0) b->n_long = 0;
+  for (size_t i = b->n; i < b->n + n; i++) {
+    const size_t stop = base + *ends++, len = stop - at;
+    piece_key k = {0, 0};
+    if (len <= SHORT_KEY) {
+      k = short_key(readable(x, at), len);
+    } else {
+      b->longs[b->n_long++] = (uint32_t)i;
+      if (len <= PIECES_LONGEST) k = long_key(x->bytes + at, len);
+    }
+    b->starts[i] = at;
+    b->keys[i] = k;
+    b->lines[i] = &t->lines[first_line(t, k)];
+    PREFETCH(b->lines[i]);
+    at = stop;
   }
-  return is_held(t, rest) ? word_at(t, rest) : NULL;
+  b->n += n;
+  b->starts[b->n] = at;
 }
 
-void pieces_add(piece_table *t, const uint8_t *s, size_t len, size_t readable, const uint32_t *ids,
-                size_t n) {
+uint64_t pieces_lookup(const piece_table *t, piece_batch *b, const piece_text *x) {
+  uint64_t sum = 0;
+  size_t n_missed = 0, still = 0;
+  for (size_t i = 0; i < b->n; i++) {
+    const uint32_t value = b->lines[i]->values[place_in(b->lines[i], &b->keys[i])];
+    b->values[i] = value;
+    sum += pieces_count(value);
+    b->missed[n_missed] = (uint32_t)i;
+    n_missed += value == 0;
+  }
+  for (size_t m = 0; m < n_missed; m++) {
+    const uint32_t i = b->missed[m];
+    const piece_line *line = &t->lines[second_line(t, b->keys[i])];
+    const uint32_t value = line->values[place_in(line, &b->keys[i])];
+    b->values[i] = value;
+    sum += pieces_count(value);
+    b->missed[still] = i;
+    still += value == 0;
+  }
+  for (size_t m = 0; m < b->n_long; m++) {
+    const uint32_t i = b->longs[m], value = b->values[i];
+    if (value == 0) continue;
+    b->values[i] = long_value(t, value, x->bytes + b->starts[i], b->starts[i + 1] - b->starts[i]);
+    if (b->values[i] != 0) continue;
+    sum -= pieces_count(value);
+    b->missed[still++] = i;
+  }
+  b->n_missed = still;
+  return sum;
+}
+
+/* ---- Filling ------------------------------------------------------------------------------ */
+
+/* An empty place in this line, or PIECES_WAYS. */
+static unsigned empty_in(const piece_line *line) {
+  unsigned at = 0;
+  while (at < PIECES_WAYS && line->values[at] != 0) at++;
+  return at;
+}
+
+/* Moves some piece of a full line to its other line, if that has room. The place it leaves, or
+** PIECES_WAYS. */
+static unsigned make_room(piece_table *t, piece_line *line) {
+  for (unsigned at = PIECES_WAYS; at-- > 0;) {
+    const piece_key k = line->keys[at];
+    piece_line *other = &t->lines[first_line(t, k)];
+    if (other == line) other = &t->lines[second_line(t, k)];
+    const unsigned to = other == line ? PIECES_WAYS : empty_in(other);
+    if (to == PIECES_WAYS) continue;
+    other->keys[to] = k;
+    other->values[to] = line->values[at];
+    line->values[at] = 0;
+    return at;
+  }
+  return PIECES_WAYS;
+}
+
+/* Puts a key where it is, else where nothing is, else where something can move away, else in
+** place of what came first to its first line. */
+static void put(piece_table *t, piece_key k, uint32_t value) {
+  piece_line *const first = &t->lines[first_line(t, k)];
+  piece_line *const second = &t->lines[second_line(t, k)];
+  piece_line *line = first;
+  unsigned at = place_in(first, &k);
+  if (at == PIECES_WAYS) at = place_in(line = second, &k);
+  if (at == PIECES_WAYS) at = empty_in(line = first);
+  if (at == PIECES_WAYS) at = empty_in(line = second);
+  if (at == PIECES_WAYS) at = make_room(t, line = first);
+  if (at == PIECES_WAYS) at = make_room(t, line = second);
+  if (at == PIECES_WAYS) {
+    line = first;
+    for (at = PIECES_WAYS - 1; at > 0; at--) {
+      line->keys[at] = line->keys[at - 1];
+      line->values[at] = line->values[at - 1];
+    }
+  }
+  line->keys[at] = k;
+  line->values[at] = value;
+}
+
+void pieces_add(piece_table *t, const piece_text *x, size_t at, size_t len, const uint32_t *ids,
+                size_t n, bool keep) {
   if (len > PIECES_LONGEST || n == 0 || n > UINT8_MAX) return;
-  if (n == 1 && ids[0] > PLACE_MASK) return;
-  const uint32_t byte_words = len <= SHORT_KEY ? 0 : (uint32_t)(len + 3) / 4;
-  const uint32_t id_words = n == 1 ? 0 : (uint32_t)n;
-  const uint32_t place = byte_words + id_words == 0 ? 0 : take(t, byte_words + id_words);
-  piece_key k;
-  uint64_t hash;
-  if (len <= SHORT_KEY) {
-    k = pieces_key(s, len, readable);
-    hash = pieces_hash(k);
-  } else {
-    hash = hash_bytes(s, len);
-    k = long_key(hash, place, len);
-    memcpy(word_at(t, place), s, len);
+  const piece_key k = key_at(x, at, len);
+  uint32_t rest = NO_IDS;
+  for (size_t i = 0; i < n; i++) keep = keep && ids[i] < NO_IDS;
+  if (len > SHORT_KEY) {
+    if (keep) {
+      rest = put_ids(t, ids, n) | HAS_IDS;
+    } else {
+      rest = take(t, (uint32_t)len);
+      memcpy(t->pool + rest, x->bytes + at, len);
+    }
+  } else if (n == 1) {
+    if (ids[0] < NO_IDS) rest = ids[0];
+  } else if (keep) {
+    rest = put_ids(t, ids, n);
   }
-  const uint32_t ids_at = (place + byte_words) & PLACE_MASK;
-  if (id_words != 0) memcpy(word_at(t, place) + byte_words, ids, n * sizeof *ids);
-  piece_line *line = pieces_line(t, hash);
-  int at = 0;
-  while (at < PIECES_WAYS - 1 && line->values[at] != 0) at++;
-  for (; at > 0; at--) {
-    line->keys[at] = line->keys[at - 1];
-    line->values[at] = line->values[at - 1];
-  }
-  line->keys[0] = k;
-  line->values[0] = (uint32_t)n << VALUE_BITS | (n == 1 ? ids[0] : ids_at);
+  put(t, k, (uint32_t)n << VALUE_BITS | rest);
 }

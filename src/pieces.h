@@ -2,34 +2,41 @@
 **
 ** A piece of up to 15 bytes is its own key: its bytes in 128 bits, zero-padded, its length in the
 ** last byte, so two pieces are equal exactly if their keys are, and no bytes are followed. Three
-** keys and what they stand for fill one cache line, and a piece is in the line that its hash
-** names or nowhere:
+** keys and what they stand for fill one cache line:
 **
-**     | key 16 | key 16 | key 16 | value 4 | value 4 | value 4 | spare 4 |
+**     | key 16 | key 16 | key 16 | value 4 | value 4 | value 4 | 0 |
 **
-** A value is the number of ids, in its upper 8 bits, and below it the id, if it is one that fits,
-** or where in the pool they are. The pool is a ring of words: what is old is written over, and a
-** place tells whether it still holds what it did. A longer piece has its hash and its place in
-** the pool for a key, and its bytes there. So memory is fixed, and so is the work of a lookup.
+** A piece is in one of the two lines that its hash names, or nowhere. A value is the number of
+** ids, in its upper 8 bits, and below it the id itself if it is one, or the place of the ids in
+** the pool, three bytes each. A longer piece has its hash and length for a key; what it is is
+** told by what the pool has of it, its bytes or the ids whose bytes are its own. Ids are kept only
+** for who wants them: counting keeps none.
 **
-**     const uint32_t value = pieces_find(t, s, len, readable);
-**     if (value == 0 || (ids = pieces_ids(t, value, &one)) == NULL) ... merge, pieces_add ...
+** The pool is a ring: what is old is written over, after the values that point there have been
+** dropped. So memory is fixed, and so is the work of a lookup. Pieces are looked up by the batch:
+** first all keys and the lines they name, which are fetched meanwhile; then all values, without a
+** branch, as most are there; then the few that were not, one by one.
+**
+**     b.n = 0;   pieces_collect(t, &b, &text, from, base, ends, n);   ... and more ...
+**     pieces_lookup(t, &b, &text);   b.values[i] == 0: not there: merge, pieces_add
 */
 #ifndef PIECES_H
 #define PIECES_H
 
-#include "map.h"
-
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
+#include "vocab.h"
 
 enum {
   SHORT_KEY = 15,      /* bytes of a piece that a key can hold */
   PIECES_LONGEST = 255,
   PIECES_WAYS = 3,
-  VALUE_BITS = 24      /* of an id or a place */
+  PIECES_BATCH = 256,
+  VALUE_BITS = 24,     /* of an id or a place */
+  PACKED = 3,          /* bytes of a kept id */
+  PACKED_SLACK = 16    /* bytes that may be read from any place on */
 };
+
+/* What stands for an id or a place where there is none to be had. */
+#define NO_IDS ((UINT32_C(1) << VALUE_BITS) - 1)
 
 typedef struct piece_key {
   uint64_t low, high;
@@ -37,98 +44,91 @@ typedef struct piece_key {
 
 typedef struct piece_line {
   piece_key keys[PIECES_WAYS];
-  uint32_t values[PIECES_WAYS]; /* 0: empty */
-  uint32_t spare;
+  uint32_t values[PIECES_WAYS + 1]; /* 0: empty; the last is always 0 */
 } piece_line;
 
 typedef struct piece_table {
   bpe_alloc alloc;
+  const vocab *v;    /* borrowed */
   piece_line *lines; /* on cache lines of their own, in block */
   void *block;       /* owned */
   size_t n_lines;
-  uint32_t *pool;    /* owned; a ring */
-  uint32_t pool_cap; /* words; a power of two, at most 1 << (VALUE_BITS - 1) */
-  uint32_t pool_end; /* words ever taken, modulo 1 << VALUE_BITS; place % pool_cap is where */
+  uint8_t *pool; /* owned; a ring, and PACKED_SLACK more */
+  uint32_t pool_cap;
+  uint32_t pool_at, pool_free; /* the next place; no value points between it and pool_free */
+  uint32_t n_dropped;          /* changes when values, even those just looked up, may be void */
 } piece_table;
 
 /* About `bytes` in all, shared out between lines and pool. False: out of memory. */
-bool pieces_init(piece_table *, const bpe_alloc *, size_t bytes);
+bool pieces_init(piece_table *, const bpe_alloc *, const vocab *, size_t bytes);
 void pieces_clear(piece_table *);
 size_t pieces_bytes(const piece_table *);
 
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-enum { LAST_BYTE = 0 }; /* shift to the byte of a word that is last in memory */
-#else
-enum { LAST_BYTE = 56 };
-#endif
+/* A text whose pieces are looked up. 16 bytes are read wherever a piece starts; the last 16 bytes
+** of the text have a copy with zeros behind it, so that nothing behind the text is read. */
+typedef struct piece_text {
+  const uint8_t *bytes; /* borrowed */
+  size_t safe;          /* from here on, read the copy */
+  uint8_t tail[32];
+} piece_text;
 
-/* The key of a short piece; `readable` bytes may be read at s. */
-static inline piece_key pieces_key(const uint8_t *s, size_t len, size_t readable) {
-  static const uint8_t keep[32] = {255, 255, 255, 255, 255, 255, 255, 255,
-                                   255, 255, 255, 255, 255, 255, 255, 255};
-  uint64_t low = 0, high = 0, low_mask, high_mask;
-  if (readable >= 16) {
-    memcpy(&low, s, 8);
-    memcpy(&high, s + 8, 8);
-    memcpy(&low_mask, keep + 16 - len, 8);
-    memcpy(&high_mask, keep + 24 - len, 8);
-    low &= low_mask;
-    high &= high_mask;
-  } else {
-    uint8_t b[16] = {0};
-    memcpy(b, s, len);
-    memcpy(&low, b, 8);
-    memcpy(&high, b + 8, 8);
-  }
-  return (piece_key){low, high | (uint64_t)len << LAST_BYTE};
-}
+void piece_text_init(piece_text *, const uint8_t *bytes, size_t len);
 
-static inline uint64_t pieces_hash(piece_key k) {
-  const uint64_t h = (k.low ^ HASH_K1) * HASH_K2 ^ (k.high ^ k.high >> 29) * HASH_K1;
-  return h ^ h >> 29;
-}
+/* Pieces of one text that are looked up together, in order; n == 0 when there are none yet. */
+typedef struct piece_batch {
+  size_t n, n_missed;
+  size_t starts[PIECES_BATCH + 1]; /* of the text; the last is the end of the last piece */
+  piece_key keys[PIECES_BATCH];
+  const piece_line *lines[PIECES_BATCH];
+  uint32_t values[PIECES_BATCH];
+  uint32_t missed[2 * PIECES_BATCH]; /* indices of those whose value is 0, in no order */
+  uint32_t longs[PIECES_BATCH];      /* indices of those with more bytes than a key holds */
+  size_t n_long;
+} piece_batch;
 
-static inline piece_line *pieces_line(const piece_table *t, uint64_t hash) {
-  return &t->lines[((hash & UINT32_MAX) * t->n_lines) >> 32];
-}
+/* Adds n pieces that tile text[from .. base + ends[n - 1]), each ending at base + its end. There
+** must be room for them, and `from` must be where the one before ended. */
+void pieces_collect(const piece_table *, piece_batch *, const piece_text *, size_t from,
+                    size_t base, const size_t *ends, size_t n);
+/* Looks them up. Returns the number of ids of those found. */
+uint64_t pieces_lookup(const piece_table *, piece_batch *, const piece_text *);
 
-/* The value under this key in this line, or 0. */
-static inline uint32_t pieces_look(const piece_line *line, piece_key k) {
-#if defined(__SSE2__)
-  const __m128i key = _mm_set_epi64x((long long)k.high, (long long)k.low);
-  const __m128i *const keys = (const __m128i *)(const void *)line->keys;
-  const int a = _mm_movemask_epi8(_mm_cmpeq_epi8(_mm_load_si128(keys), key));
-  const int b = _mm_movemask_epi8(_mm_cmpeq_epi8(_mm_load_si128(keys + 1), key));
-  const int c = _mm_movemask_epi8(_mm_cmpeq_epi8(_mm_load_si128(keys + 2), key));
-  const uint32_t is_a = 0u - (uint32_t)(a == 0xffff), is_b = 0u - (uint32_t)(b == 0xffff),
-                 is_c = 0u - (uint32_t)(c == 0xffff);
-#else
-  const piece_key *const x = line->keys;
-  const uint32_t is_a = 0u - (uint32_t)(((x[0].low ^ k.low) | (x[0].high ^ k.high)) == 0),
-                 is_b = 0u - (uint32_t)(((x[1].low ^ k.low) | (x[1].high ^ k.high)) == 0),
-                 is_c = 0u - (uint32_t)(((x[2].low ^ k.low) | (x[2].high ^ k.high)) == 0);
-#endif
-  return (is_a & line->values[0]) | (is_b & line->values[1]) | (is_c & line->values[2]);
-}
-
-static inline uint32_t pieces_find_short(const piece_table *t, const uint8_t *s, size_t len,
-                                         size_t readable) {
-  const piece_key k = pieces_key(s, len, readable);
-  return pieces_look(pieces_line(t, pieces_hash(k)), k);
-}
-
-/* The same for a longer piece. */
-uint32_t pieces_find_long(const piece_table *, const uint8_t *s, size_t len);
+/* The value of one piece; 0: it is not there. */
+uint32_t pieces_find(const piece_table *, const piece_text *, size_t at, size_t len);
 
 static inline uint32_t pieces_count(uint32_t value) {
   return value >> VALUE_BITS;
 }
 
-/* The ids of a value, through *one if it is one; NULL: they are written over. */
-const uint32_t *pieces_ids(const piece_table *, uint32_t value, uint32_t *one);
+/* Whether the ids of a value are kept. */
+static inline bool pieces_has_ids(uint32_t value) {
+  return value != 0 && (value & NO_IDS) != NO_IDS;
+}
 
-/* Keeps a piece, in place of the one met longest ago in its line, unless it is too long. */
-void pieces_add(piece_table *, const uint8_t *s, size_t len, size_t readable, const uint32_t *ids,
-                size_t n);
+/* Where the ids of a value are; those of a single one are not, but may be read like others. */
+static inline const uint8_t *pieces_ids(const piece_table *t, uint32_t value) {
+  return t->pool + (pieces_count(value) == 1 ? 0 : value & NO_IDS);
+}
+
+/* Id i > 0 of those at pieces_ids. */
+static inline uint32_t packed_id(const uint8_t *ids, size_t i) {
+  ids += PACKED * i;
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+  uint32_t id; /* one load instead of three; a byte too many is within the slack */
+  memcpy(&id, ids, sizeof id);
+  return id & 0xffffff;
+#else
+  return ids[0] | (uint32_t)ids[1] << 8 | (uint32_t)ids[2] << 16;
+#endif
+}
+
+static inline uint32_t pieces_first_id(uint32_t value, const uint8_t *ids) {
+  return pieces_count(value) == 1 ? value & NO_IDS : packed_id(ids, 0);
+}
+
+/* Keeps a piece, in place of an old one of its lines if need be, unless it is too long; without
+** `keep`, the number of its ids, and they themselves only where that is free. */
+void pieces_add(piece_table *, const piece_text *, size_t at, size_t len, const uint32_t *ids,
+                size_t n, bool keep);
 
 #endif
