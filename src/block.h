@@ -17,6 +17,7 @@
 #ifndef BLOCK_H
 #define BLOCK_H
 
+#include "cpu.h"
 #include "unicode.h"
 #include "utf8.h"
 
@@ -38,12 +39,6 @@ typedef struct block_masks {
   unsigned known;
 } block_masks;
 
-#if defined(__GNUC__)
-#define ALWAYS_INLINE inline __attribute__((always_inline))
-#else
-#define ALWAYS_INLINE inline
-#endif
-
 /* Index of the lowest, highest set bit; m != 0. */
 static ALWAYS_INLINE unsigned lowest_bit(uint64_t m) {
   return (unsigned)__builtin_ctzll(m);
@@ -59,10 +54,7 @@ static ALWAYS_INLINE unsigned highest_bit(uint64_t m) {
 ** SIMD has no unsigned comparison of bytes, but x in [low, high] exactly if x - low, modulo 256,
 ** is its own minimum with high - low. */
 
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#define HAVE_SSE2 1
-
+#ifdef HAVE_SSE2
 typedef struct sse2_text {
   __m128i v[4];
 } sse2_text;
@@ -89,11 +81,7 @@ static ALWAYS_INLINE sse2_text sse2_folded(sse2_text t) {
 }
 #endif
 
-#if defined(__SSE2__) && defined(__GNUC__)
-#include <immintrin.h>
-#define HAVE_AVX2 1
-#define AVX2_TARGET __attribute__((target("avx2,bmi,lzcnt,popcnt")))
-
+#ifdef HAVE_AVX2
 typedef struct avx2_text {
   __m256i v[2];
 } avx2_text;
@@ -120,17 +108,9 @@ AVX2_TARGET static ALWAYS_INLINE avx2_text avx2_folded(avx2_text t) {
   for (int i = 0; i < 2; i++) t.v[i] = _mm256_or_si256(t.v[i], _mm256_set1_epi8(0x20));
   return t;
 }
-
-static inline bool avx2_runs(void) {
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
-         __builtin_cpu_supports("popcnt");
-}
 #endif
 
-#if defined(__ARM_NEON) && defined(__aarch64__)
-#include <arm_neon.h>
-#define HAVE_NEON 1
-
+#ifdef HAVE_NEON
 typedef struct neon_text {
   uint8x16_t v[4];
 } neon_text;
@@ -237,8 +217,8 @@ static ALWAYS_INLINE void classify_beyond_ascii(const uint8_t *s, block_masks *m
 /* Classifies s[0 .. BLOCK), of which `known` bytes are text, for machine X. Of first bytes, E5-E9
 ** mean U+5000-9FFF and EB-EC U+B000-CFFF, all letters without case; D0-D1 mean U+0400-047F, all
 ** letters. */
-#define BLOCK_CLASSIFIER(X)                                                                  \
-  static ALWAYS_INLINE void X##_classify(const uint8_t *s, unsigned known, bool cases,       \
+#define BLOCK_CLASSIFIER(X, TARGET)                                                          \
+  TARGET static ALWAYS_INLINE void X##_classify(const uint8_t *s, unsigned known, bool cases,       \
                                          block_masks *m) {                                   \
     const X##_text t = X##_load(s);                                                          \
     const uint64_t high = X##_range(t, 0x80, 0xff);                                          \

@@ -19,9 +19,9 @@ static ALWAYS_INLINE size_t list_bits(uint64_t bits, size_t base, size_t *list) 
 }
 
 /* The loop of machine X for one family, which is a constant where this is used. */
-#define BLOCK_LOOP(X)                                                                        \
-  BLOCK_CLASSIFIER(X)                                                                        \
-  static ALWAYS_INLINE size_t X##_loop(const block_rules *r, int family, const uint8_t *s,   \
+#define BLOCK_LOOP(X, TARGET)                                                                \
+  BLOCK_CLASSIFIER(X, TARGET)                                                                \
+  TARGET static ALWAYS_INLINE size_t X##_loop(const block_rules *r, int family, const uint8_t *s,   \
                                        size_t len, size_t *ends, size_t max) {               \
     size_t at = 0, n = 0;                                                                    \
     uint8_t copy[BLOCK];                                                                     \
@@ -50,6 +50,7 @@ static ALWAYS_INLINE size_t list_bits(uint64_t bits, size_t base, size_t *list) 
   }
 
 #define BLOCK_VARIANT(X, TARGET)                                                             \
+  BLOCK_LOOP(X, TARGET)                                                                      \
   TARGET static size_t X##_list(const block_rules *r, const uint8_t *s, size_t len,          \
                                 size_t *ends, size_t max) {                                  \
     if (r->family == FAMILY_GPT2) return X##_loop(r, FAMILY_GPT2, s, len, ends, max);        \
@@ -61,23 +62,18 @@ static bool always(void) {
   return true;
 }
 
+#define ANY_TARGET
+
 #ifdef HAVE_AVX2
-#pragma GCC push_options
-#pragma GCC target("avx2,bmi,lzcnt,popcnt")
-BLOCK_LOOP(avx2)
-BLOCK_VARIANT(avx2, )
-#pragma GCC pop_options
+BLOCK_VARIANT(avx2, AVX2_TARGET)
 #endif
 #ifdef HAVE_SSE2
-BLOCK_LOOP(sse2)
-BLOCK_VARIANT(sse2, )
+BLOCK_VARIANT(sse2, ANY_TARGET)
 #endif
 #ifdef HAVE_NEON
-BLOCK_LOOP(neon)
-BLOCK_VARIANT(neon, )
+BLOCK_VARIANT(neon, ANY_TARGET)
 #endif
-BLOCK_LOOP(words)
-BLOCK_VARIANT(words, )
+BLOCK_VARIANT(words, ANY_TARGET)
 
 static const struct variant {
   const char *name;

@@ -335,14 +335,8 @@ typedef enum form { FORM_JSON, FORM_16, FORM_32 } form;
 static const size_t most_bytes[] = {11, 2, 4};
 enum { FORM_SLACK = 16 };
 
-#if defined(__GNUC__)
-#define INLINE inline __attribute__((always_inline))
-#else
-#define INLINE inline
-#endif
-
-static INLINE void put_word(uint8_t *to, uint64_t word) {
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+static ALWAYS_INLINE void put_word(uint8_t *to, uint64_t word) {
+#if LITTLE_ENDIAN_WORDS
   memcpy(to, &word, 8);
 #else
   for (int k = 0; k < 8; k++) to[k] = (uint8_t)(word >> 8 * k);
@@ -352,7 +346,7 @@ static INLINE void put_word(uint8_t *to, uint64_t word) {
 /* Decimal digits and a comma. Below 10^8 the number is cut into two halves of four digits, these
 ** into quarters of two, those into digits, each in a lane of its own of one word; the leading
 ** zeros are then shifted out. */
-static INLINE uint8_t *write_decimal(uint8_t *to, uint32_t id) {
+static ALWAYS_INLINE uint8_t *write_decimal(uint8_t *to, uint32_t id) {
   if (id < 100000000) {
     const uint64_t halves = id / 10000 | (uint64_t)(id % 10000) << 32;
     const uint64_t hundreds = halves * 10486 >> 20 & UINT64_C(0x0000007f0000007f);
@@ -374,8 +368,8 @@ static INLINE uint8_t *write_decimal(uint8_t *to, uint32_t id) {
   return to;
 }
 
-static INLINE uint8_t *write_32(uint8_t *to, uint32_t id) {
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+static ALWAYS_INLINE uint8_t *write_32(uint8_t *to, uint32_t id) {
+#if LITTLE_ENDIAN_WORDS
   memcpy(to, &id, 4);
 #else
   for (int k = 0; k < 4; k++) to[k] = (uint8_t)(id >> 8 * k);
@@ -384,7 +378,7 @@ static INLINE uint8_t *write_32(uint8_t *to, uint32_t id) {
 }
 
 /* Writes one id; NULL if it does not fit. */
-static INLINE uint8_t *write_id(form f, uint8_t *to, uint32_t id) {
+static ALWAYS_INLINE uint8_t *write_id(form f, uint8_t *to, uint32_t id) {
   if (f == FORM_JSON) return write_decimal(to, id);
   if (f == FORM_32) return write_32(to, id);
   if (id > UINT16_MAX) return NULL;
@@ -398,7 +392,7 @@ static bpe_status too_wide(size_t at, uint32_t id, bpe_error *e) {
 }
 
 /* Appends any number of ids, of a piece at `at`. */
-static INLINE bpe_status append_ids(form f, size_t at, const uint32_t *ids, size_t n,
+static ALWAYS_INLINE bpe_status append_ids(form f, size_t at, const uint32_t *ids, size_t n,
                                     bpe_buffer *out, bpe_error *e) {
   for (size_t i = 0; i < n;) {
     const size_t stop = n - i < IDS_PER_RESERVE ? n : i + IDS_PER_RESERVE;
@@ -415,7 +409,7 @@ static INLINE bpe_status append_ids(form f, size_t at, const uint32_t *ids, size
 }
 
 /* Writes the ids of a value; NULL if one does not fit, which *id is then. */
-static INLINE uint8_t *write_kept(form f, uint8_t *to, const piece_table *t, uint32_t value,
+static ALWAYS_INLINE uint8_t *write_kept(form f, uint8_t *to, const piece_table *t, uint32_t value,
                                   uint32_t *id) {
   const uint8_t *const ids = pieces_ids(t, value);
   const size_t n = pieces_count(value);
@@ -432,7 +426,7 @@ static INLINE uint8_t *write_kept(form f, uint8_t *to, const piece_table *t, uin
 }
 
 /* Appends the ids of a batch. */
-static INLINE bpe_status append_batch(form f, bpe_walk *w, uint64_t found, bpe_buffer *out,
+static ALWAYS_INLINE bpe_status append_batch(form f, bpe_walk *w, uint64_t found, bpe_buffer *out,
                                       bpe_error *e) {
   bpe_coder *c = w->coder;
   const piece_batch *b = &c->batch;
@@ -461,7 +455,7 @@ static INLINE bpe_status append_batch(form f, bpe_walk *w, uint64_t found, bpe_b
   return buffer_status(out, e);
 }
 
-static INLINE bpe_status encode(form f, bpe_coder *c, const void *text, size_t len,
+static ALWAYS_INLINE bpe_status encode(form f, bpe_coder *c, const void *text, size_t len,
                                 const bpe_walk_options *o, bpe_error *e, bpe_buffer *out) {
   bpe_piece p;
   bpe_walk *w = &c->walk;

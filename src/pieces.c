@@ -1,10 +1,6 @@
 /* pieces.c - looking up and filling the table of pieces.h. */
 #include "pieces.h"
 
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
-
 enum {
   LINE = 64,
   LONG_MARK = 255, /* in a key, where a short piece has its length */
@@ -17,20 +13,13 @@ enum {
 /* In the rest of a long piece's value: its ids are kept, not its bytes. */
 #define HAS_IDS (UINT32_C(1) << (VALUE_BITS - 1))
 
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-enum { LAST_BYTE = 0 }; /* shift to the byte of a word that is last in memory */
-#else
-enum { LAST_BYTE = 56 };
-#endif
-
-#if defined(__GNUC__)
-#define PREFETCH(p) __builtin_prefetch(p)
-#else
-#define PREFETCH(p) ((void)(p))
-#endif
+enum { LAST_BYTE = LITTLE_ENDIAN_WORDS ? 56 : 0 }; /* shift to the byte of a word last in memory */
 
 bool pieces_init(piece_table *t, const bpe_alloc *a, const vocab *v, size_t bytes) {
   *t = (piece_table){.alloc = *a, .v = v};
+#ifdef HAVE_AVX2
+  t->wide = avx2_runs();
+#endif
   size_t pool = bytes / 16 * POOL_SHARE;
   if (pool < LEAST_POOL) pool = LEAST_POOL;
   if (pool >= HAS_IDS) pool = HAS_IDS - 1;
@@ -120,8 +109,8 @@ static inline uint32_t second_line(const piece_table *t, piece_key k) {
 }
 
 /* The place of this key in its line; PIECES_WAYS: it is not there. */
-static inline unsigned place_in(const piece_line *line, const piece_key *k) {
-#if defined(__SSE2__)
+static ALWAYS_INLINE unsigned place_in(const piece_line *line, const piece_key *k) {
+#ifdef HAVE_SSE2
   const __m128i key = _mm_loadu_si128((const __m128i *)(const void *)k);
   const __m128i *const keys = (const __m128i *)(const void *)line->keys;
   const __m128i a = _mm_cmpeq_epi32(_mm_load_si128(keys), key);
@@ -141,6 +130,21 @@ static inline unsigned place_in(const piece_line *line, const piece_key *k) {
   return at;
 #endif
 }
+
+#ifdef HAVE_AVX2
+/* The same; the fourth 16 bytes of the line are no key, and what they compare to is left out. */
+AVX2_TARGET static ALWAYS_INLINE unsigned avx2_place_in(const piece_line *line,
+                                                        const piece_key *k) {
+  const __m256i key =
+      _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)k));
+  const __m256i *const keys = (const __m256i *)(const void *)line->keys;
+  const __m256i a = _mm256_cmpeq_epi64(_mm256_load_si256(keys), key);
+  const __m256i b = _mm256_cmpeq_epi64(_mm256_load_si256(keys + 1), key);
+  const unsigned m = (unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(a)) |
+                     (unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(b)) << 4;
+  return (unsigned)__builtin_ctz((m & m >> 1 & 0x15) | 0x40) >> 1;
+}
+#endif
 
 /* ---- The pool ----------------------------------------------------------------------------- */
 
@@ -246,17 +250,36 @@ void pieces_collect(const piece_table *t, piece_batch *b, const piece_text *x, s
   b->starts[b->n] = at;
 }
 
-uint64_t pieces_lookup(const piece_table *t, piece_batch *b, const piece_text *x) {
-  uint64_t sum = 0;
-  size_t n_missed = 0, still = 0;
-  for (size_t i = 0; i < b->n; i++) {
-    const uint32_t value = b->lines[i]->values[place_in(b->lines[i], &b->keys[i])];
-    b->values[i] = value;
-    sum += pieces_count(value);
-    b->missed[n_missed] = (uint32_t)i;
-    n_missed += value == 0;
+/* The first look at each piece, in the first of its lines. Returns the number of ids found. */
+#define FIRST_LOOK(NAME, TARGET, PLACE_IN)                                      \
+  TARGET static uint64_t NAME(piece_batch *b) {                                 \
+    uint64_t sum = 0;                                                           \
+    size_t n_missed = 0;                                                        \
+    for (size_t i = 0; i < b->n; i++) {                                         \
+      const uint32_t value = b->lines[i]->values[PLACE_IN(b->lines[i], &b->keys[i])]; \
+      b->values[i] = value;                                                     \
+      sum += pieces_count(value);                                               \
+      b->missed[n_missed] = (uint32_t)i;                                        \
+      n_missed += value == 0;                                                   \
+    }                                                                           \
+    b->n_missed = n_missed;                                                     \
+    return sum;                                                                 \
   }
-  for (size_t m = 0; m < n_missed; m++) {
+
+#define ANY_TARGET
+FIRST_LOOK(first_look, ANY_TARGET, place_in)
+#ifdef HAVE_AVX2
+FIRST_LOOK(avx2_first_look, AVX2_TARGET, avx2_place_in)
+#endif
+
+uint64_t pieces_lookup(const piece_table *t, piece_batch *b, const piece_text *x) {
+#ifdef HAVE_AVX2
+  uint64_t sum = t->wide ? avx2_first_look(b) : first_look(b);
+#else
+  uint64_t sum = first_look(b);
+#endif
+  size_t still = 0;
+  for (size_t m = 0; m < b->n_missed; m++) {
     const uint32_t i = b->missed[m];
     const piece_line *line = &t->lines[second_line(t, b->keys[i])];
     const uint32_t value = line->values[place_in(line, &b->keys[i])];

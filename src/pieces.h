@@ -23,6 +23,7 @@
 #ifndef PIECES_H
 #define PIECES_H
 
+#include "cpu.h"
 #include "vocab.h"
 
 enum {
@@ -56,6 +57,7 @@ typedef struct piece_table {
   uint8_t *pool; /* owned; a ring, and PACKED_SLACK more */
   uint32_t pool_cap;
   uint32_t pool_at, pool_free; /* the next place; no value points between it and pool_free */
+  bool wide;                   /* keys are compared by AVX2 */
   uint32_t n_dropped;          /* changes when values, even those just looked up, may be void */
 } piece_table;
 
@@ -113,7 +115,7 @@ static inline const uint8_t *pieces_ids(const piece_table *t, uint32_t value) {
 /* Id i > 0 of those at pieces_ids. */
 static inline uint32_t packed_id(const uint8_t *ids, size_t i) {
   ids += PACKED * i;
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#if LITTLE_ENDIAN_WORDS
   uint32_t id; /* one load instead of three; a byte too many is within the slack */
   memcpy(&id, ids, sizeof id);
   return id & 0xffffff;
