@@ -1,7 +1,7 @@
 # bpe - byte-level BPE tokenizers for SQLite. `make help` lists what there is to make.
 #
 # Settings (make NAME=value): CC, CFLAGS, LDFLAGS, PREFIX, DESTDIR, B (build folder),
-# PCRE2_LIB and YAJL_LIB (static libraries to put inside bpe.so), SECONDS (of fuzzing).
+# PCRE2_LIB, YAJL_LIB, UTF8PROC_LIB (static libraries to put inside bpe.so), SECONDS (of fuzzing).
 
 CC ?= cc
 CFLAGS ?= -O2 -g
@@ -10,6 +10,7 @@ DESTDIR ?=
 B ?= build
 PCRE2_LIB ?= $(shell $(CC) -print-file-name=libpcre2-8.a)
 YAJL_LIB ?= $(shell $(CC) -print-file-name=libyajl_s.a)
+UTF8PROC_LIB ?= $(shell $(CC) -print-file-name=libutf8proc.a)
 SQLITE_CFLAGS ?=
 SQLITE_LIBS ?= -lsqlite3
 SQLITE_SHELL ?= sqlite3
@@ -26,7 +27,7 @@ HIDE := $(if $(filter dylib,$(SUFFIX)),,-Wl,--exclude-libs,ALL -Wl,-z,defs)
 
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes
 FLAGS = -std=c11 $(WARNINGS) $(WERROR) $(CFLAGS) $(SANITIZE) -fPIC -fvisibility=hidden -MMD -MP
-LIBS := $(PCRE2_LIB) $(YAJL_LIB)
+LIBS := $(PCRE2_LIB) $(YAJL_LIB) $(UTF8PROC_LIB)
 TEST_LIBS = $(LIBS) $(SQLITE_LIBS) -ljansson -lm -lpthread
 
 CORE := $(patsubst src/%.c,$(B)/src/%.o,$(wildcard src/*.c))
@@ -34,7 +35,8 @@ GLUE := $(patsubst ext/%.c,$(B)/ext/%.o,$(wildcard ext/*.c))
 GLUE_STATIC := $(patsubst ext/%.c,$(B)/static/%.o,$(wildcard ext/*.c))
 ORACLE := $(patsubst tests/%.c,$(B)/tests/%.o,$(wildcard tests/oracle*.c))
 SLT := $(patsubst tests/%.c,$(B)/tests/%.o,$(wildcard tests/slt*.c))
-PROP := $(patsubst tests/%.c,$(B)/tests/%.o,$(wildcard tests/prop*.c))
+PROP := $(patsubst tests/%.c,$(B)/tests/%.o,$(filter-out tests/prop_window.c tests/prop_train.c,$(wildcard tests/prop*.c)))
+PROP_WINDOW := $(B)/tests/prop_window.o $(B)/tests/prop_subject.o $(B)/tests/prop_text.o
 BENCH := $(patsubst tests/bench/%.c,$(B)/bench/%.o,$(wildcard tests/bench/*.c))
 UNITS := $(patsubst tests/%.c,$(B)/bin/%,$(wildcard tests/unit_*.c))
 FUZZERS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -44,7 +46,7 @@ SQL_TESTS := $(wildcard tests/sql/*.test)
 # has the glue linked in, which is what sanitizers need.
 STATIC_FLAGS := -DSQLITE_CORE -DSLT_STATIC
 
-.PHONY: all test unit prop oom sql vectors demo exports layers selftest replay poison \
+.PHONY: all test unit prop windows recipes oom sql vectors demo exports layers selftest replay poison \
   test-static asan ubsan tsan valgrind fuzz bench lint format-check test-fixtures test-current \
   install uninstall clean help
 
@@ -91,6 +93,8 @@ $(B)/bin/oom: $(B)/tests/oom.o $(CORE)
 	$(LINK)
 $(B)/bin/prop: $(PROP) $(ORACLE) $(CORE)
 	$(LINK)
+$(B)/bin/prop_window: $(PROP_WINDOW) $(ORACLE) $(CORE)
+	$(LINK)
 $(B)/bin/slt: $(SLT)
 	$(LINK)
 $(B)/bin/vectors: $(B)/tests/vectors.o
@@ -118,8 +122,8 @@ RUN = tests/run.sh $(TALLY)
 
 test: ## all tests that need only the packages of README: offline, under 10 minutes
 	@rm -f $(TALLY)
-	@$(MAKE) --no-print-directory unit sql vectors oom demo exports layers selftest replay \
-	  test-static poison prop
+	@$(MAKE) --no-print-directory unit sql vectors oom demo recipes exports layers selftest replay \
+	  test-static poison windows prop
 	@tests/run.sh --sum $(TALLY)
 
 unit: $(UNITS) ## the core's rooms, each through its own header
@@ -127,6 +131,12 @@ unit: $(UNITS) ## the core's rooms, each through its own header
 
 prop: $(B)/bin/prop $(EXT) ## random texts and models against the slow twin: 1,000,000 cases
 	@$(RUN) $(B)/bin/prop
+
+windows: $(B)/bin/prop_window ## limits that hold when counted again: 100,000 texts by brute force
+	@$(RUN) $(B)/bin/prop_window
+
+recipes: $(EXT) ## every sql/recipes/*.sql gives its .out
+	@$(RUN) tests/recipes.sh
 
 oom: $(B)/bin/oom $(B)/bin/slt-static ## every allocation fails once, and from then on
 	@$(RUN) $(B)/bin/oom

@@ -81,8 +81,18 @@ static bool not_an_id(const id_list *list, json_kind kind, bytes text)
   return false;
 }
 
+/* Asked once per STOP_EVERY ids: whether the user wants no more of this. */
+static bool stopped(failure *f, size_t n)
+{
+  enum { STOP_EVERY = 1 << 16 };
+  if (n % STOP_EVERY != STOP_EVERY - 1 || !interrupted(f->c)) return false;
+  fail_code(f, f->c->stopped_by);
+  return true;
+}
+
 static bool add_id(id_list *list, uint32_t id)
 {
+  if (stopped(list->f, list->n)) return false;
   if (list->n == list->cap) {
     const size_t cap = list->cap ? list->cap * 2 : 64;
     uint32_t *ids = sqlite3_realloc64(list->ids, (sqlite3_uint64)cap * sizeof *ids);
@@ -118,8 +128,8 @@ static bool take_id(void *ctx, json_kind kind, bytes text)
 
 /* Ids exactly as bpe_encode writes them, "[1,2,3]" without a space: the common case, several
 ** times as fast as event by event. ids has room for one more than there are commas. False:
-** anything else, which json_read takes or refuses. */
-static bool take_own(bytes text, uint32_t *ids, size_t *n)
+** anything else, which json_read takes or refuses; or a failure. */
+static bool take_own(bytes text, failure *f, uint32_t *ids, size_t *n)
 {
   if (text.len < 2) return false;
   const uint8_t *p = text.data;
@@ -131,6 +141,7 @@ static bool take_own(bytes text, uint32_t *ids, size_t *n)
     uint64_t id = 0;
     while (*p >= '0' && *p <= '9' && p - first < 10) id = id * 10 + (uint64_t)(*p++ - '0');
     if (p == first || (*first == '0' && p - first > 1) || id >= BPE_NONE) return false;
+    if (stopped(f, count)) return false;
     ids[count++] = (uint32_t)id;
     if (p < close && (*p++ != ',' || p == close)) return false;
   }
@@ -144,7 +155,7 @@ static int take_json(bytes text, failure *f, uint32_t **ids, size_t *n)
   for (size_t i = 0; i < text.len; i++) most += text.data[i] == ',';
   *ids = sqlite3_malloc64(most * sizeof **ids);
   if (!*ids) return fail_code(f, SQLITE_NOMEM);
-  if (take_own(text, *ids, n)) return SQLITE_OK;
+  if (take_own(text, f, *ids, n) || f->rc != SQLITE_OK) return f->rc;
   sqlite3_free(*ids);
   id_list list = {.f = f};
   json_read(text, "ids are not a JSON array", f, take_id, &list);

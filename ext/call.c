@@ -8,7 +8,8 @@
 **   constant, so a call without options hangs at the tokenizer, and one with options at the
 **   options, where the tokenizer is compared at each use because it may be a column.
 ** - A table function keeps its latest one and compares both arguments (tables.c).
-** - The connection keeps the one of the default tokenizer without options, the most common.
+** - The connection keeps the one of the default tokenizer without options, the most common, and
+**   the latest other one, for arguments that come from a table but seldom change.
 **
 ** A name means one content for good, so equal arguments make equal calls.
 */
@@ -114,6 +115,7 @@ int call_new(conn *c, sqlite3_value *name, sqlite3_value *opts, int who, failure
   }
   call *k = call_alloc(name_key, options_key);
   if (!k) return fail_code(f, SQLITE_NOMEM);
+  k->who = who;
   k->has_tokenizer = name != NULL;
   k->has_options = opts && !value_is_null(opts);
   if (tokenizer_get(c, name, f, &k->tok) != SQLITE_OK ||
@@ -132,11 +134,11 @@ static bool is_key(sqlite3_value *v, bytes key)
          memcmp(b.data, key.data, b.len) == 0;
 }
 
-bool call_is_for(const call *k, sqlite3_value *name, sqlite3_value *opts)
+bool call_is_for(const call *k, sqlite3_value *name, sqlite3_value *opts, int who)
 {
   const bool has_options = opts && !value_is_null(opts);
-  if (k->has_tokenizer != (name != NULL) || k->has_options != has_options) return false;
-  return (!name || is_key(name, k->tokenizer_key)) &&
+  return k->who == who && k->has_tokenizer == (name != NULL) && k->has_options == has_options &&
+         (!name || is_key(name, k->tokenizer_key)) &&
          (!has_options || is_key(opts, k->options_key));
 }
 
@@ -166,9 +168,13 @@ int call_get(sqlite3_context *ctx, int argc, sqlite3_value **argv, int tokenizer
     *out = k;
     return SQLITE_OK;
   }
-  if (call_new(c, name, opts, who, f, &k) != SQLITE_OK) return f->rc;
-  *out = k;
-  k->refs++; /* for the slot; the destructor may run before set_auxdata returns */
+  if (!c->recent || !call_is_for(c->recent, name, opts, who)) {
+    if (call_new(c, name, opts, who, f, &k) != SQLITE_OK) return f->rc;
+    call_release(c->recent);
+    c->recent = k;
+  }
+  *out = k = c->recent;
+  k->refs += 2; /* the caller's, and the slot's, whose destructor may run in set_auxdata */
   sqlite3_set_auxdata(ctx, slot, k, call_release);
   return SQLITE_OK;
 }

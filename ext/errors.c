@@ -41,7 +41,7 @@ int fail_status(failure *f, bpe_status status, const bpe_error *e)
   switch (status) {
   case BPE_NOMEM: return fail_code(f, SQLITE_NOMEM);
   case BPE_TOOBIG: return fail_code(f, SQLITE_TOOBIG);
-  case BPE_STOPPED: return fail_code(f, SQLITE_INTERRUPT);
+  case BPE_STOPPED: return fail_code(f, f->c->stopped_by);
   default: return fail_text(f, e);
   }
 }

@@ -65,8 +65,10 @@ typedef struct conn {
   bpe_alloc alloc;
   tokenizer *tokenizers; /* loaded ones, newest first (registry.c) */
   call *plain;           /* default tokenizer, no options; made on first use (call.c) */
+  call *recent;          /* the latest that a scalar made with other arguments (call.c) */
   int64_t next_tick;     /* monotonic nanoseconds; interrupt.c */
   unsigned ticks;
+  int stopped_by; /* the code with which interrupted() last said stop */
 } conn;
 
 void conn_release(void *); /* xDestroy of every registration */
@@ -75,6 +77,7 @@ void conn_release(void *); /* xDestroy of every registration */
 
 typedef struct failure {
   const char *name; /* the SQL function or table at fault, borrowed */
+  conn *c;          /* borrowed; knows why the work was stopped */
   int rc;           /* SQLITE_OK: no failure */
   char *text;       /* owned, from sqlite3_mprintf; NULL: the code's own text */
 } failure;
@@ -82,7 +85,8 @@ typedef struct failure {
 /* Records the first failure and returns its code. fail: SQLITE_ERROR and "<name>: <format>". */
 int fail(failure *, const char *format, ...) PRINTF_LIKE(2, 3);
 int fail_code(failure *, int rc);
-/* A status of the core: NOMEM, TOOBIG and STOPPED become SQLite's own codes, the rest text. */
+/* A status of the core: NOMEM, TOOBIG and STOPPED become SQLite's own codes, the rest text. A
+** failure to which STOPPED may come needs its conn. */
 int fail_status(failure *, bpe_status, const bpe_error *);
 /* As fail_status, where TOOBIG is no matter of memory and the error says what is too big. */
 int fail_text(failure *, const bpe_error *);
@@ -110,6 +114,13 @@ const char *value_type_name(sqlite3_value *);
 /* Ids from a JSON array or a packed BLOB of `width` bits. *ids is the caller's to sqlite3_free;
 ** it may be NULL when n is 0. */
 int value_ids(sqlite3_value *, int width, failure *, uint32_t **ids, size_t *n);
+
+/* A number of tokens, an INTEGER and at least `least` (fn_budget.c). */
+int value_limit(sqlite3_value *, uint64_t least, failure *, uint64_t *out);
+/* The bytes text[start .. stop) of a value as TEXT, or BLOB if it is one (fn_budget.c). */
+void result_part(sqlite3_context *, sqlite3_value *, bytes text, size_t start, size_t stop);
+/* A BLOB of packed ids, and the bytes of one; width NULL: 32 bits (fn_ids.c). */
+int value_packed(sqlite3_value *blob, sqlite3_value *width, failure *, bytes *out, size_t *size);
 
 /* ---- JSON (json.c) ------------------------------------------------------------------------- */
 
@@ -175,7 +186,9 @@ bool tokenizer_spells_once(tokenizer *);
 /* Who is asking: each key of the options object says which of these know it. */
 enum {
   FOR_COUNT = 1 << 0, FOR_ENCODE = 1 << 1, FOR_ENCODE_BLOB = 1 << 2, FOR_TOKENS = 1 << 3,
-  FOR_PIECES = 1 << 4, FOR_DECODE = 1 << 5, FOR_DECODE_BLOB = 1 << 6
+  FOR_PIECES = 1 << 4, FOR_DECODE = 1 << 5, FOR_DECODE_BLOB = 1 << 6, FOR_FITS = 1 << 7,
+  FOR_TRUNCATE = 1 << 8, FOR_CHUNKS = 1 << 9, FOR_TRACE = 1 << 10, FOR_STREAM = 1 << 11,
+  FOR_SHOW = 1 << 12, FOR_TRAIN = 1 << 20
 };
 
 typedef struct name_list {
@@ -197,8 +210,19 @@ typedef struct options {
   const bpe_name *pad;       /* NULL: not given; else &pad_name */
   bpe_name pad_name;
   bpe_repair errors;
-  bool has_pattern, is_regex; /* bpe_pieces */
+  bool left;                  /* bpe_truncate */
+  uint64_t overlap;           /* bpe_chunks */
+  bpe_cut cut;
+  bool has_pattern, is_regex; /* bpe_pieces, bpe_train */
   bpe_name pattern;           /* a name, or a regex */
+  struct {                    /* bpe_train */
+    bool pretokenized, gpt2_bytes, progress;
+    name_list special_tokens, bos, eos;
+    bpe_place special_ids;
+    bpe_tie tie;
+    uint64_t min_frequency, max_token_length; /* 0: not given */
+    unsigned threads;
+  } train;
 } options;
 
 /* A NULL value is "no options". On failure *out is empty, and clear is still fine. */
@@ -210,6 +234,7 @@ void options_clear(options *);
 /* One call's settings: options parsed and bound to a tokenizer. Immutable, reference-counted. */
 struct call {
   int refs;
+  int who; /* FOR_... whose options these are */
   tokenizer *tok; /* a reference */
   options opt;
   bpe_finder *allowed, *forbidden;
@@ -223,8 +248,8 @@ struct call {
 ** options value may also be SQL NULL (none). Checks the digest option. One reference. */
 int call_new(conn *, sqlite3_value *tokenizer, sqlite3_value *opts, int who, failure *,
              call **out);
-/* Whether these arguments would make this very call (for the same `who`). */
-bool call_is_for(const call *, sqlite3_value *tokenizer, sqlite3_value *opts);
+/* Whether these arguments would make this very call. */
+bool call_is_for(const call *, sqlite3_value *tokenizer, sqlite3_value *opts, int who);
 /* call_new for a scalar function whose arguments from tokenizer_arg on are tokenizer and options,
 ** kept as auxdata for as long as SQLite says that they are constant. *out NULL on SQLITE_OK: the
 ** tokenizer is SQL NULL, and so is the result. One reference of the caller's own. */
@@ -234,7 +259,7 @@ void call_release(void *); /* NULL is fine */
 
 /* ---- Table functions (tables.c) ------------------------------------------------------------ */
 
-enum { MAX_ARGUMENTS = 3 };
+enum { MAX_ARGUMENTS = 4 };
 
 typedef struct table {
   sqlite3_vtab base;
@@ -246,6 +271,7 @@ typedef struct table {
 int table_connect(sqlite3 *, conn *, const char *name, const char *schema, sqlite3_vtab **,
                   char **error);
 int table_disconnect(sqlite3_vtab *);
+failure table_failure(const sqlite3_vtab *); /* an empty one, for this table */
 
 /* The hidden columns of a table function, which are its arguments in this order. */
 typedef struct arguments {
@@ -253,6 +279,8 @@ typedef struct arguments {
   int n_required;         /* the first n_required must be given */
   int tokenizer, options; /* argument numbers; -1: there is none */
   int who;                /* FOR_... of the options */
+  bool no_walk;           /* the table reads the text in its own way */
+  const char *needs;      /* what is required, for a message; NULL: "a text argument" */
 } arguments;
 
 /* Plans the arguments: xFilter gets those given, in column order, and bit i of idxNum says that
@@ -293,8 +321,21 @@ typedef struct function_row {
   void (*func)(sqlite3_context *, int, sqlite3_value **);
 } function_row;
 
-extern const function_row encode_functions[], decode_functions[], info_functions[];
+typedef struct aggregate_row {
+  const char *name; /* NULL ends the table */
+  int n_arg;
+  int flags;
+  void (*step)(sqlite3_context *, int, sqlite3_value **);
+  void (*final)(sqlite3_context *);
+} aggregate_row;
+
+extern const aggregate_row train_aggregates[], stats_aggregates[];
+extern const function_row encode_functions[], decode_functions[], info_functions[],
+    budget_functions[], ids_functions[], show_functions[];
+extern const sqlite3_module chunks_module, trace_module, stream_module, ids_module;
 extern const sqlite3_module tokens_module, pieces_module, vocab_module, merges_module,
     tokenizers_module;
+
+int fts5_register(conn *); /* where SQLite has FTS5 */
 
 #endif

@@ -30,6 +30,7 @@ void conn_release(void *arg)
   conn *c = arg;
   if (--c->refs > 0) return;
   call_release(c->plain);
+  call_release(c->recent);
   while (c->tokenizers) {
     tokenizer *t = c->tokenizers;
     c->tokenizers = t->next;
@@ -44,13 +45,20 @@ static const struct module_row {
 } modules[] = {
   {"bpe_tokens", &tokens_module},
   {"bpe_pieces", &pieces_module},
+  {"bpe_chunks", &chunks_module},
+  {"bpe_trace", &trace_module},
+  {"bpe_stream", &stream_module},
+  {"bpe_ids", &ids_module},
   {"bpe_vocab", &vocab_module},
   {"bpe_merges", &merges_module},
   {"bpe_tokenizers", &tokenizers_module},
 };
 
 static const function_row *const functions[] = {encode_functions, decode_functions,
-                                                info_functions};
+                                                info_functions,
+                                                budget_functions, ids_functions, show_functions};
+
+static const aggregate_row *const aggregates[] = {train_aggregates, stats_aggregates};
 
 static int named(int rc, const char *name, char **error)
 {
@@ -67,6 +75,21 @@ static int register_functions(conn *c, char **error)
       c->refs++;
       const int rc = sqlite3_create_function_v2(c->db, row->name, row->n_arg, row->flags, c,
                                                 row->func, NULL, NULL, conn_release);
+      if (rc != SQLITE_OK) return named(rc, row->name, error);
+    }
+  }
+  return SQLITE_OK;
+}
+
+/* Window functions without what windows need: plain aggregates, which OVER cannot use. */
+static int register_aggregates(conn *c, char **error)
+{
+  for (size_t i = 0; i < sizeof aggregates / sizeof aggregates[0]; i++) {
+    for (const aggregate_row *row = aggregates[i]; row->name; row++) {
+      c->refs++;
+      const int rc = sqlite3_create_window_function(c->db, row->name, row->n_arg, row->flags, c,
+                                                    row->step, row->final, NULL, NULL,
+                                                    conn_release);
       if (rc != SQLITE_OK) return named(rc, row->name, error);
     }
   }
@@ -109,7 +132,9 @@ int sqlite3_bpe_init(sqlite3 *db, char **error, const sqlite3_api_routines *api)
   if (!c) return SQLITE_NOMEM;
   *c = (conn){.db = db, .refs = 1, .alloc = {.resize = resize}};
   int rc = register_functions(c, error);
+  if (rc == SQLITE_OK) rc = register_aggregates(c, error);
   if (rc == SQLITE_OK) rc = register_modules(c, error);
+  if (rc == SQLITE_OK) rc = named(fts5_register(c), "the FTS5 tokenizer bpe", error);
   conn_release(c);
   return rc;
 }

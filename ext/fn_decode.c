@@ -58,8 +58,8 @@ static void hand_over(sqlite3_context *ctx, bool as_text, bpe_buffer *b)
 static void run(sqlite3_context *ctx, int argc, sqlite3_value **argv, const char *name,
                 bool as_text)
 {
-  failure f = {.name = name};
   conn *c = sqlite3_user_data(ctx);
+  failure f = {.name = name, .c = c};
   call *k = NULL;
   bpe_buffer b;
   if (value_is_null(argv[0])) return; /* D1 */

@@ -31,7 +31,7 @@ static bool begin(sqlite3_context *ctx, int argc, sqlite3_value **argv, int who,
 
 static void count_func(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 {
-  failure f = {.name = "bpe_count"};
+  failure f = {.name = "bpe_count", .c = sqlite3_user_data(ctx)};
   call *k;
   bytes text;
   if (!begin(ctx, argc, argv, FOR_COUNT, &f, &k, &text)) return;
@@ -55,7 +55,7 @@ static void buffer_for_result(sqlite3_context *ctx, bpe_buffer *b)
 
 static void encode_func(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 {
-  failure f = {.name = "bpe_encode"};
+  failure f = {.name = "bpe_encode", .c = sqlite3_user_data(ctx)};
   call *k;
   bytes text;
   if (!begin(ctx, argc, argv, FOR_ENCODE, &f, &k, &text)) return;
@@ -97,7 +97,7 @@ static int pad(const call *k, bpe_buffer *b, failure *f)
   const size_t len = (size_t)(o->pad_to - n) * size;
   if (len == 0) return SQLITE_OK;
   uint8_t *p = bpe_buffer_reserve(b, len);
-  if (!p) return fail_status(f, b->status, NULL);
+  if (!p) return fail_code(f, b->status == BPE_NOMEM ? SQLITE_NOMEM : SQLITE_TOOBIG);
   for (size_t i = 0; i < len; i++) p[i] = (uint8_t)(id >> i % size * 8);
   b->len += len;
   return SQLITE_OK;
@@ -105,7 +105,7 @@ static int pad(const call *k, bpe_buffer *b, failure *f)
 
 static void encode_blob_func(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 {
-  failure f = {.name = "bpe_encode_blob"};
+  failure f = {.name = "bpe_encode_blob", .c = sqlite3_user_data(ctx)};
   call *k;
   bytes text;
   if (!begin(ctx, argc, argv, FOR_ENCODE_BLOB, &f, &k, &text)) return;

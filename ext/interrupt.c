@@ -38,8 +38,8 @@ static int64_t monotonic_ns(void)
 #endif
 }
 
-/* Runs the statement; whether SQLite wants to stop, or has no memory to go on with. */
-static bool tick(sqlite3 *db, int rows)
+/* Runs the statement. SQLITE_INTERRUPT or SQLITE_NOMEM: stop, with that code; else go on. */
+static int tick(sqlite3 *db, int rows)
 {
   static const char sql[] =
       "WITH RECURSIVE tick(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM tick WHERE n < ?1)"
@@ -49,19 +49,20 @@ static bool tick(sqlite3 *db, int rows)
   if (rc == SQLITE_OK) rc = sqlite3_bind_int(stmt, 1, rows);
   if (rc == SQLITE_OK) rc = sqlite3_step(stmt);
   sqlite3_finalize(stmt);
-  return rc == SQLITE_INTERRUPT || rc == SQLITE_NOMEM;
+  return rc == SQLITE_INTERRUPT || rc == SQLITE_NOMEM ? rc : SQLITE_OK;
 }
 
 int interrupted(void *arg)
 {
   conn *c = arg;
 #if SQLITE_VERSION_NUMBER >= 3041000
+  c->stopped_by = SQLITE_INTERRUPT;
   if (HAVE(3041000, is_interrupted) && sqlite3_is_interrupted(c->db)) return 1;
 #endif
   const int64_t now = monotonic_ns();
   if (now < c->next_tick) return 0;
   c->ticks++;
-  const bool stop = tick(c->db, c->ticks % BIG_EVERY == 0 ? BIG_ROWS : SMALL_ROWS);
+  c->stopped_by = tick(c->db, c->ticks % BIG_EVERY == 0 ? BIG_ROWS : SMALL_ROWS);
   c->next_tick = monotonic_ns() + TICK_NS;
-  return stop;
+  return c->stopped_by != SQLITE_OK;
 }

@@ -14,7 +14,8 @@
 #include <string.h>
 
 enum {
-  ENCODE_FAMILY = FOR_COUNT | FOR_ENCODE | FOR_ENCODE_BLOB | FOR_TOKENS,
+  ENCODE_FAMILY = FOR_COUNT | FOR_ENCODE | FOR_ENCODE_BLOB | FOR_TOKENS | FOR_FITS | FOR_TRUNCATE |
+                  FOR_CHUNKS | FOR_TRACE | FOR_STREAM | FOR_SHOW,
   DECODE_FAMILY = FOR_DECODE | FOR_DECODE_BLOB
 };
 
@@ -133,19 +134,26 @@ static int take_width(const json_value *v, options *o, failure *f)
   return SQLITE_OK;
 }
 
-static int take_pad_to(const json_value *v, options *o, failure *f)
+/* A JSON number of up to 18 digits, nothing else. */
+static bool whole_number(const json_value *v, uint64_t *n)
 {
   enum { MAX_DIGITS = 18 };
-  uint64_t n = 0;
   bool good = v->kind == JSON_NUMBER && v->text.len <= MAX_DIGITS;
+  *n = 0;
   for (size_t i = 0; i < v->text.len && good; i++) {
     const uint8_t c = v->text.data[i];
     good = c >= '0' && c <= '9';
-    n = n * 10 + (uint64_t)(c - '0');
+    *n = *n * 10 + (uint64_t)(c - '0');
   }
-  if (!good) return fail(f, "option pad_to must be a whole number, 0 or more");
+  return good;
+}
+
+static int take_pad_to(const json_value *v, options *o, failure *f)
+{
+  if (!whole_number(v, &o->pad_to)) {
+    return fail(f, "option pad_to must be a whole number, 0 or more");
+  }
   o->has_pad_to = true;
-  o->pad_to = n;
   return SQLITE_OK;
 }
 
@@ -164,6 +172,31 @@ static int take_errors(const json_value *v, options *o, failure *f)
   else if (is_word(v, "ignore")) o->errors = BPE_REPAIR_IGNORE;
   else if (is_word(v, "hold")) o->errors = BPE_REPAIR_HOLD;
   else return fail(f, "option errors must be \"replace\", \"strict\", \"ignore\" or \"hold\"");
+  return SQLITE_OK;
+}
+
+static int take_side(const json_value *v, options *o, failure *f)
+{
+  if (!is_word(v, "left") && !is_word(v, "right")) {
+    return fail(f, "option side must be \"left\" or \"right\"");
+  }
+  o->left = is_word(v, "left");
+  return SQLITE_OK;
+}
+
+static int take_overlap(const json_value *v, options *o, failure *f)
+{
+  if (whole_number(v, &o->overlap)) return SQLITE_OK;
+  return fail(f, "option overlap must be a whole number, 0 or more");
+}
+
+static int take_at(const json_value *v, options *o, failure *f)
+{
+  if (is_word(v, "token")) o->cut = BPE_CUT_TOKEN;
+  else if (is_word(v, "piece")) o->cut = BPE_CUT_PIECE;
+  else if (is_word(v, "sentence")) o->cut = BPE_CUT_SENTENCE;
+  else if (is_word(v, "paragraph")) o->cut = BPE_CUT_PARAGRAPH;
+  else return fail(f, "option at must be \"token\", \"piece\", \"sentence\" or \"paragraph\"");
   return SQLITE_OK;
 }
 
@@ -188,6 +221,99 @@ static int take_regex(const json_value *v, options *o, failure *f)
   return take_split(v, o, true, f);
 }
 
+/* ---- bpe_train ------------------------------------------------------------------------------ */
+
+static int take_flag(const json_value *v, const char *key, bool *out, failure *f)
+{
+  if (v->kind != JSON_TRUE && v->kind != JSON_FALSE) {
+    return fail(f, "option %s must be true or false", key);
+  }
+  *out = v->kind == JSON_TRUE;
+  return SQLITE_OK;
+}
+
+static int take_pretokenized(const json_value *v, options *o, failure *f)
+{
+  return take_flag(v, "pretokenized", &o->train.pretokenized, f);
+}
+
+static int take_progress(const json_value *v, options *o, failure *f)
+{
+  return take_flag(v, "progress", &o->train.progress, f);
+}
+
+static int take_list(const json_value *v, const char *key, name_list *out, failure *f)
+{
+  if (v->kind != JSON_ARRAY) return fail(f, "option %s must be an array of names", key);
+  return take_names(v, key, out, f);
+}
+
+static int take_special_tokens(const json_value *v, options *o, failure *f)
+{
+  return take_list(v, "special_tokens", &o->train.special_tokens, f);
+}
+
+static int take_bos(const json_value *v, options *o, failure *f)
+{
+  return take_list(v, "bos", &o->train.bos, f);
+}
+
+static int take_eos(const json_value *v, options *o, failure *f)
+{
+  return take_list(v, "eos", &o->train.eos, f);
+}
+
+static int take_special_ids(const json_value *v, options *o, failure *f)
+{
+  if (is_word(v, "last")) o->train.special_ids = BPE_PLACE_LAST;
+  else if (is_word(v, "first")) o->train.special_ids = BPE_PLACE_FIRST;
+  else if (is_word(v, "after_bytes")) o->train.special_ids = BPE_PLACE_AFTER_BYTES;
+  else return fail(f, "option special_ids must be \"last\", \"first\" or \"after_bytes\"");
+  return SQLITE_OK;
+}
+
+static int take_byte_order(const json_value *v, options *o, failure *f)
+{
+  if (!is_word(v, "raw") && !is_word(v, "gpt2")) {
+    return fail(f, "option byte_order must be \"raw\" or \"gpt2\"");
+  }
+  o->train.gpt2_bytes = is_word(v, "gpt2");
+  return SQLITE_OK;
+}
+
+static int take_tie(const json_value *v, options *o, failure *f)
+{
+  if (is_word(v, "bytes")) o->train.tie = BPE_TIE_BYTES;
+  else if (is_word(v, "ids")) o->train.tie = BPE_TIE_IDS;
+  else if (is_word(v, "first")) o->train.tie = BPE_TIE_FIRST;
+  else return fail(f, "option tie must be \"bytes\", \"ids\" or \"first\"");
+  return SQLITE_OK;
+}
+
+static int take_min_frequency(const json_value *v, options *o, failure *f)
+{
+  if (whole_number(v, &o->train.min_frequency)) return SQLITE_OK;
+  return fail(f, "option min_frequency must be a whole number, 0 or more");
+}
+
+static int take_max_token_length(const json_value *v, options *o, failure *f)
+{
+  uint64_t *n = &o->train.max_token_length;
+  if (whole_number(v, n) && *n > 0) return SQLITE_OK;
+  return fail(f, "option max_token_length must be a whole number, 1 or more");
+}
+
+static int take_threads(const json_value *v, options *o, failure *f)
+{
+  enum { MAX_THREADS = 1024 };
+  uint64_t n;
+  if (!whole_number(v, &n) || n > MAX_THREADS) {
+    return fail(f, "option threads must be a whole number, 0 to %d", MAX_THREADS);
+  }
+  o->train.threads = (unsigned)n;
+  return SQLITE_OK;
+}
+
 static const struct key {
   const char *name;
   int who;
@@ -200,9 +326,23 @@ static const struct key {
   {"width", FOR_ENCODE_BLOB | DECODE_FAMILY, take_width},
   {"pad_to", FOR_ENCODE_BLOB, take_pad_to},
   {"pad", FOR_ENCODE_BLOB, take_pad},
+  {"side", FOR_TRUNCATE, take_side},
+  {"overlap", FOR_CHUNKS, take_overlap},
+  {"at", FOR_CHUNKS, take_at},
   {"errors", FOR_DECODE, take_errors},
-  {"pattern", FOR_PIECES, take_pattern},
-  {"regex", FOR_PIECES, take_regex},
+  {"pattern", FOR_PIECES | FOR_TRAIN, take_pattern},
+  {"regex", FOR_PIECES | FOR_TRAIN, take_regex},
+  {"pretokenized", FOR_TRAIN, take_pretokenized},
+  {"special_tokens", FOR_TRAIN, take_special_tokens},
+  {"special_ids", FOR_TRAIN, take_special_ids},
+  {"bos", FOR_TRAIN, take_bos},
+  {"eos", FOR_TRAIN, take_eos},
+  {"byte_order", FOR_TRAIN, take_byte_order},
+  {"tie", FOR_TRAIN, take_tie},
+  {"min_frequency", FOR_TRAIN, take_min_frequency},
+  {"max_token_length", FOR_TRAIN, take_max_token_length},
+  {"threads", FOR_TRAIN, take_threads},
+  {"progress", FOR_TRAIN, take_progress},
 };
 
 static const struct key *find_key(bytes name, int who)
@@ -245,6 +385,9 @@ void options_clear(options *o)
 {
   sqlite3_free(o->allow.names);
   sqlite3_free(o->forbid.names);
+  sqlite3_free(o->train.special_tokens.names);
+  sqlite3_free(o->train.bos.names);
+  sqlite3_free(o->train.eos.names);
   json_doc_clear(&o->doc);
   *o = (options){.width = 32};
 }

@@ -76,7 +76,7 @@ static int merges_filter(sqlite3_vtab_cursor *base, int idx_num, const char *idx
   (void)idx_str;
   (void)argc;
   merges_cursor *cur = (merges_cursor *)base;
-  failure f = {.name = "bpe_merges"};
+  failure f = table_failure(base->pVtab);
   bool empty;
   bpe_info info;
   reset(cur);

@@ -86,7 +86,7 @@ static int advance(pieces_cursor *cur)
   cur->seq++;
   cur->eof = st != BPE_OK;
   if (st == BPE_OK || st == BPE_DONE) return SQLITE_OK;
-  failure f = {.name = "bpe_pieces"};
+  failure f = table_failure(cur->base.pVtab);
   fail_status(&f, st, &e);
   return failure_to_vtab(&f, cur->base.pVtab);
 }
@@ -97,7 +97,7 @@ static int pieces_filter(sqlite3_vtab_cursor *base, int idx_num, const char *idx
   (void)idx_str;
   (void)argc;
   pieces_cursor *cur = (pieces_cursor *)base;
-  failure f = {.name = "bpe_pieces"};
+  failure f = table_failure(base->pVtab);
   bool empty;
   reset(cur);
   if (scan_open(&cur->scan, (table *)base->pVtab, &args, idx_num, argv, &f, &empty) != SQLITE_OK) {

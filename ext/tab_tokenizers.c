@@ -158,7 +158,7 @@ static int json_column(const tokenizers_cursor *cur, conn *c, sqlite3_context *c
   else if (column == BOS) json_append_ids(&b, info.bos, info.n_bos);
   else json_append_ids(&b, info.eos, info.n_eos);
   if (b.status != BPE_OK) {
-    fail_status(f, b.status, NULL);
+    fail_code(f, b.status == BPE_NOMEM ? SQLITE_NOMEM : SQLITE_TOOBIG);
     bpe_buffer_clear(&b);
     return f->rc;
   }
@@ -188,7 +188,7 @@ static int model_column(tokenizers_cursor *cur, conn *c, sqlite3_context *ctx, i
 static int tokenizers_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int column)
 {
   tokenizers_cursor *cur = (tokenizers_cursor *)base;
-  failure f = {.name = "bpe_tokenizers"};
+  failure f = table_failure(base->pVtab);
   switch (column) {
   case NAME: sqlite3_result_text(ctx, bpe_builtin_name(cur->at), -1, SQLITE_STATIC); break;
   case SCHEMA: sqlite3_result_text(ctx, "builtin", -1, SQLITE_STATIC); break;

@@ -161,7 +161,7 @@ static void describe(tokens_cursor *cur)
 
 static int advance(tokens_cursor *cur)
 {
-  failure f = {.name = "bpe_tokens"};
+  failure f = table_failure(cur->base.pVtab);
   cur->seq++;
   cur->at++;
   if (cur->at >= cur->n_ids && next_piece(cur, &f) != SQLITE_OK) {
@@ -177,7 +177,7 @@ static int tokens_filter(sqlite3_vtab_cursor *base, int idx_num, const char *idx
   (void)idx_str;
   (void)argc;
   tokens_cursor *cur = (tokens_cursor *)base;
-  failure f = {.name = "bpe_tokens"};
+  failure f = table_failure(base->pVtab);
   bool empty;
   reset(cur);
   if (scan_open(&cur->scan, (table *)base->pVtab, &args, idx_num, argv, &f, &empty) != SQLITE_OK) {

@@ -185,7 +185,7 @@ static int vocab_filter(sqlite3_vtab_cursor *base, int idx_num, const char *idx_
 {
   (void)idx_str;
   vocab_cursor *cur = (vocab_cursor *)base;
-  failure f = {.name = "bpe_vocab"};
+  failure f = table_failure(base->pVtab);
   bool empty;
   bpe_info info;
   reset(cur);

@@ -32,9 +32,15 @@ int table_disconnect(sqlite3_vtab *vtab)
   return SQLITE_OK;
 }
 
+failure table_failure(const sqlite3_vtab *vtab)
+{
+  const table *t = (const table *)vtab;
+  return (failure){.name = t->name, .c = t->c};
+}
+
 int table_plan(table *t, const arguments *a, sqlite3_index_info *info, int *n_argv)
 {
-  int given[MAX_ARGUMENTS] = {-1, -1, -1}; /* T1: the constraint that gives the argument */
+  int given[MAX_ARGUMENTS] = {-1, -1, -1, -1}; /* T1: the constraint that gives the argument */
   bool later[MAX_ARGUMENTS] = {false};
   for (int i = 0; i < info->nConstraint; i++) {
     const struct sqlite3_index_constraint *constraint = &info->aConstraint[i];
@@ -51,8 +57,8 @@ int table_plan(table *t, const arguments *a, sqlite3_index_info *info, int *n_ar
   for (int arg = 0; arg < a->n; arg++) {
     if (given[arg] < 0) {
       if (arg >= a->n_required) continue;
-      failure f = {.name = t->name};
-      fail(&f, "needs a text argument"); /* T3 */
+      failure f = table_failure(&t->base);
+      fail(&f, "needs %s", a->needs ? a->needs : "a text argument"); /* T3 */
       return failure_to_vtab(&f, &t->base);
     }
     info->aConstraintUsage[given[arg]].argvIndex = ++*n_argv;
@@ -86,7 +92,7 @@ static sqlite3_value *argument(const scan *s, int i)
 static int scan_call(table *t, scan *s, sqlite3_value *name, sqlite3_value *opts, int who,
                      failure *f)
 {
-  if (!t->last || !call_is_for(t->last, name, opts)) {
+  if (!t->last || !call_is_for(t->last, name, opts, who)) {
     call *k;
     if (call_new(t->c, name, opts, who, f, &k) != SQLITE_OK) return f->rc;
     call_release(t->last);
@@ -119,8 +125,8 @@ int scan_open(scan *s, table *t, const arguments *a, int idx_num, sqlite3_value 
     if (i != a->options && value_is_null(s->args[i])) *empty = true;
   }
   if (*empty) return SQLITE_OK;
-  scan_call(t, s, argument(s, a->tokenizer), argument(s, a->options), a->who, f);
-  if (f->rc == SQLITE_OK && a->n_required > 0) start_walk(s, f);
+  if (a->tokenizer >= 0) scan_call(t, s, argument(s, a->tokenizer), argument(s, a->options), a->who, f);
+  if (f->rc == SQLITE_OK && a->n_required > 0 && !a->no_walk) start_walk(s, f);
   return f->rc;
 }
 

@@ -55,7 +55,8 @@ static ALWAYS_INLINE size_t list_bits(uint64_t bits, size_t base, size_t *list) 
                                 size_t *ends, size_t max) {                                  \
     if (r->family == FAMILY_GPT2) return X##_loop(r, FAMILY_GPT2, s, len, ends, max);        \
     if (r->family == FAMILY_CL100K) return X##_loop(r, FAMILY_CL100K, s, len, ends, max);    \
-    return X##_loop(r, FAMILY_O200K, s, len, ends, max);                                     \
+    if (r->family == FAMILY_O200K) return X##_loop(r, FAMILY_O200K, s, len, ends, max);      \
+    return 0;                                                                                \
   }
 
 static bool always(void) {

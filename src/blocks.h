@@ -14,7 +14,7 @@
 #include "base.h"
 
 typedef struct block_rules {
-  enum { FAMILY_GPT2, FAMILY_CL100K, FAMILY_O200K } family;
+  enum { FAMILY_NONE, FAMILY_GPT2, FAMILY_CL100K, FAMILY_O200K } family; /* none: no blocks */
   unsigned max_digits; /* 1 or 3, but for gpt2, which has no limit */
   bool contractions;   /* of o200k: (?i:C)? after a word */
 } block_rules;

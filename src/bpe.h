@@ -139,6 +139,8 @@ typedef struct bpe_info {
   const char *pattern; /* name or regex, borrowed, NUL-terminated */
   size_t pattern_len;
   bool pattern_is_regex;
+  bool pattern_is_chain; /* several patterns one inside the other; the text is a JSON array */
+  bool normalizes;       /* text may change before it is split: its byte bounds do not hold */
   bool whole;
   uint32_t vocab_size;   /* highest id + 1: the rows of an embedding */
   size_t token_count;    /* distinct ids */
@@ -169,6 +171,43 @@ BPE_CHECK bpe_status bpe_model_write(const bpe_model *, bpe_error *, bpe_buffer 
 BPE_CHECK bpe_status bpe_model_parse(const bpe_alloc *, const void *bytes, size_t len,
                                      bpe_error *, bpe_model **out);
 
+/* What a tokenizer is besides its entries, merges and pattern, as a JSON object whose keys are
+** listed in settings.c: format (its version), whole, bos, eos, how text is normalized, how added
+** tokens match. A model put together again from its entries (bpe_builder_token), its merges
+** (bpe_builder_merge), its pattern's text and these settings has the same digest. Settings of a
+** later format, unknown keys and ids that are no token are BPE_BADMODEL. */
+BPE_CHECK bpe_status bpe_model_settings(const bpe_model *, bpe_error *, bpe_buffer *json);
+void bpe_builder_settings(bpe_builder *, const char *pattern, size_t pattern_len,
+                          const char *json, size_t len);
+
+/* ---- Formats ------------------------------------------------------------------------------ */
+
+/* What a file does not say about itself. All zero: nothing. */
+typedef struct bpe_import_options {
+  const char *pattern; /* a pattern's name, or a regex; NULL: the source's own */
+  size_t pattern_len;
+  bool pattern_is_regex;
+  const char *special_tokens; /* JSON: an object of name -> id, or an array of names; NULL: none */
+  size_t special_len;
+  bool whole; /* a piece that is a token stays whole, where the format does not say */
+} bpe_import_options;
+
+/* A model from a source whose format its content shows: a model of bpe_model_write, a .tiktoken
+** rank file, a Hugging Face tokenizer.json, a minbpe .model, GPT-2's vocab.json with `merges` =
+** merges.txt (NULL with every other format), or a plain JSON description (import_plain.c).
+** What a source asks for and we do not do is an error that names it; e->offset is the line or the
+** byte where there is one. Options that the source answers itself are BPE_MISUSE. */
+BPE_CHECK bpe_status bpe_import(const bpe_alloc *, const void *source, size_t len,
+                                const void *merges, size_t merges_len,
+                                const bpe_import_options *, bpe_error *, bpe_model **out);
+
+/* Appends the model in a format: model (bytes), tiktoken, huggingface, gpt2-vocab, gpt2-merges
+** or minbpe (text). An unknown format is BPE_MISUSE; content that the format cannot carry is
+** BPE_BADMODEL naming the first offender. */
+BPE_CHECK bpe_status bpe_export(const bpe_model *, const char *format, size_t len, bpe_error *,
+                                bpe_buffer *);
+const char *bpe_format_name(int i); /* names of bpe_export by index; NULL past the last */
+
 /* ---- Built-in encodings ------------------------------------------------------------------ */
 
 /* Index of a built-in encoding by its own name, or by a model's name, exact or by prefix as
@@ -184,8 +223,10 @@ BPE_CHECK bpe_status bpe_builtin_load(const bpe_alloc *, int which, bpe_error *,
 
 typedef struct bpe_pattern bpe_pattern;
 
-/* Named patterns are gpt2, cl100k, o200k, llama3, qwen2, tekken and none; an unknown name is
-** BPE_MISUSE. A regex is PCRE2 syntax with UTF and UCP; BPE_BADREGEX says why and where. */
+/* Named patterns are those of bpe_pattern_name; an unknown name is BPE_MISUSE. A regex is PCRE2
+** syntax with UTF and UCP; BPE_BADREGEX says why and where. A text that begins with [ and is no
+** regex is a chain: a JSON array of names and {"regex": ...}, each splitting the pieces of the
+** one before. */
 BPE_CHECK bpe_status bpe_pattern_new(const bpe_alloc *, const char *text, size_t len,
                                      bool is_regex, bpe_error *, bpe_pattern **out);
 void bpe_pattern_free(bpe_pattern *);
@@ -225,6 +266,8 @@ typedef struct bpe_piece {
   size_t start, stop;  /* bytes of the text */
   const uint32_t *ids; /* valid until the next call on any walk of this coder */
   size_t n_ids;        /* 0 with options.split_only */
+  const size_t *stops; /* NULL: the tokens' bytes tile the piece. Else, where the text was changed
+                       ** before it was split, the byte of the text where each token ends */
   bool special;        /* a special or added token, or (start == stop) a BOS or EOS */
 } bpe_piece;
 
@@ -260,6 +303,11 @@ BPE_CHECK bpe_status bpe_walk_next(bpe_walk *, bpe_piece *piece, bpe_error *);
 /* The whole text at once, over a walk of the coder's own. */
 BPE_CHECK bpe_status bpe_count(bpe_coder *, const void *text, size_t len,
                                const bpe_walk_options *, bpe_error *, uint64_t *n);
+/* Whether bpe_count gives at most `most`: by the text's length where that decides, else by counting
+** until there are more. Past that place the text is not looked at, so a byte there that has no
+** token is no failure. */
+BPE_CHECK bpe_status bpe_fits(bpe_coder *, const void *text, size_t len, const bpe_walk_options *,
+                              uint64_t most, bpe_error *, bool *fits);
 /* Appends the ids as "[1,2,3]". */
 BPE_CHECK bpe_status bpe_encode_json(bpe_coder *, const void *text, size_t len,
                                      const bpe_walk_options *, bpe_error *, bpe_buffer *);
@@ -267,6 +315,83 @@ BPE_CHECK bpe_status bpe_encode_json(bpe_coder *, const void *text, size_t len,
 ** is BPE_TOOBIG. */
 BPE_CHECK bpe_status bpe_encode_packed(bpe_coder *, const void *text, size_t len, int width,
                                        const bpe_walk_options *, bpe_error *, bpe_buffer *);
+
+/* ---- Windows (window.c) ------------------------------------------------------------------- */
+
+/* What is kept of a text to have at most `most` tokens: the bytes *start .. *stop - 1, which are
+** the first k tokens of the text, or with `left` the last k, and begin and end with characters;
+** k is the largest number <= most for which those bytes, encoded by themselves with the same
+** options, give at most `most` tokens. BPE_MISUSE: not even no text does, because of BOS and EOS. */
+BPE_CHECK bpe_status bpe_truncate(bpe_coder *, const void *text, size_t len,
+                                  const bpe_walk_options *, uint64_t most, bool left, bpe_error *,
+                                  size_t *start, size_t *stop);
+
+typedef enum bpe_cut { BPE_CUT_TOKEN, BPE_CUT_PIECE, BPE_CUT_SENTENCE, BPE_CUT_PARAGRAPH } bpe_cut;
+
+typedef struct bpe_window_options {
+  uint64_t most;    /* tokens of a window, BOS and EOS included; > 0 */
+  uint64_t overlap; /* tokens of a window that begin the next one too; < most */
+  bpe_cut cut;      /* where to cut if there is such a place; else at the next finer kind */
+} bpe_window_options;
+
+typedef struct bpe_window {
+  size_t start, stop; /* bytes of the text */
+  uint64_t tokens;    /* of these bytes by themselves, BOS and EOS included */
+} bpe_window;
+
+/* Goes through a text window by window, each as long as can be from its start: what bpe_truncate
+** gives of the rest, or a cut of the wanted kind within that. */
+typedef struct bpe_windows bpe_windows; /* borrows its coder */
+
+/* The text and what the options point at are borrowed until the free. */
+BPE_CHECK bpe_status bpe_windows_new(bpe_coder *, const void *text, size_t len,
+                                     const bpe_walk_options *, const bpe_window_options *,
+                                     bpe_error *, bpe_windows **out);
+void bpe_windows_free(bpe_windows *);
+/* BPE_DONE: no more. BPE_TOOBIG: the character at e->offset alone has too many tokens. */
+BPE_CHECK bpe_status bpe_windows_next(bpe_windows *, bpe_window *, bpe_error *);
+
+/* ---- Traces (trace.c) --------------------------------------------------------------------- */
+
+/* How a text becomes ids, step by step: for each piece first what merging begins with, then each
+** longest run of merges of one pair that follow each other. */
+typedef struct bpe_trace bpe_trace; /* borrows its coder */
+
+typedef struct bpe_step {
+  uint64_t piece, step;            /* counted from 0; special tokens, BOS and EOS are pieces too */
+  size_t start, stop;              /* bytes of the piece */
+  uint32_t rank, left, right, id;  /* BPE_NONE in step 0; rank, left and right also where a piece
+                                   ** that is a token is taken whole */
+  uint64_t replacements;
+  const uint32_t *before, *after;  /* the piece's ids, BPE_NONE for a byte that is no token; valid
+                                   ** until the next call; before is NULL in step 0 */
+  size_t n_before, n_after;
+} bpe_step;
+
+BPE_CHECK bpe_status bpe_trace_new(bpe_coder *, bpe_error *, bpe_trace **out);
+void bpe_trace_free(bpe_trace *);
+/* As bpe_walk_start; the text is borrowed until the next start or free. */
+BPE_CHECK bpe_status bpe_trace_start(bpe_trace *, const void *text, size_t len,
+                                     const bpe_walk_options *, bpe_error *);
+BPE_CHECK bpe_status bpe_trace_next(bpe_trace *, bpe_step *, bpe_error *);
+
+/* ---- Streams (stream.c) ------------------------------------------------------------------- */
+
+/* One text that comes in parts, cut anywhere, with the ids it has as a whole. Only what is not
+** decided yet is kept: a piece and what its pattern looks at behind it. */
+typedef struct bpe_stream bpe_stream; /* borrows its coder */
+
+/* BPE_MISUSE: the tokenizer's pattern is none, a regex or a chain, or it changes text or what
+** surrounds its special tokens, so that no piece is certain before the end. */
+BPE_CHECK bpe_status bpe_stream_new(bpe_coder *, const bpe_walk_options *, bpe_error *,
+                                    bpe_stream **out);
+void bpe_stream_free(bpe_stream *);
+/* The next part; it is copied. A forbidden string is found when its last byte comes. */
+BPE_CHECK bpe_status bpe_stream_add(bpe_stream *, const void *part, size_t len, bpe_error *);
+void bpe_stream_end(bpe_stream *); /* there are no more parts */
+/* BPE_OK: ids are the next, valid until the next call on the stream or any walk of its coder.
+** BPE_DONE: none before more is added; after the end, none at all. */
+BPE_CHECK bpe_status bpe_stream_next(bpe_stream *, const uint32_t **ids, size_t *n, bpe_error *);
 
 /* ---- Decoding ----------------------------------------------------------------------------- */
 
@@ -282,6 +407,72 @@ typedef enum bpe_specials {
 BPE_CHECK bpe_status bpe_decode(const bpe_model *, const uint32_t *ids, size_t n, bpe_specials,
                                 bool document, int (*stop)(void *), void *stop_ctx, bpe_error *,
                                 bpe_buffer *);
+
+/* ---- Training ------------------------------------------------------------------------------ */
+
+/* Learns a vocabulary from texts: of the adjacent pairs that occur most often, by their current
+** count, one becomes a token, again and again. The result depends on the texts, their weights and
+** the options alone: not on threads, nor on the order of the texts, unless tie says so. */
+typedef struct bpe_trainer bpe_trainer;
+
+typedef enum bpe_tie { /* of pairs with equal counts */
+  BPE_TIE_BYTES,       /* the greatest (left bytes, right bytes), compared part by part */
+  BPE_TIE_IDS,         /* the smallest (left id, right id) */
+  BPE_TIE_FIRST        /* the one met first when the current sequences are read in text order */
+} bpe_tie;
+
+typedef enum bpe_place { /* of the special tokens' ids */
+  BPE_PLACE_LAST,        /* after bytes and merges */
+  BPE_PLACE_FIRST,       /* before the bytes */
+  BPE_PLACE_AFTER_BYTES
+} bpe_place;
+
+typedef struct bpe_train_progress {
+  bool merging;             /* false: still counting */
+  uint64_t rows, bytes;     /* so far */
+  uint64_t distinct;        /* pieces; while threads count, those they have handed in */
+  uint32_t merges, wanted;
+  uint64_t count_ns, merge_ns; /* spent in either phase */
+} bpe_train_progress;
+
+typedef struct bpe_train_options {
+  const char *pattern; /* NULL: o200k; a name or a regex */
+  size_t pattern_len;
+  bool is_regex;
+  bool pretokenized; /* texts are pieces already: the pattern is stored, not applied */
+  const bpe_name *specials; /* texts are cut at them; not empty, none twice */
+  size_t n_specials;
+  bpe_place place;
+  const uint32_t *bos, *eos; /* by index into specials */
+  size_t n_bos, n_eos;
+  bool gpt2_bytes;           /* ids of the bytes: printable ones first, not by value */
+  bpe_tie tie;
+  uint64_t min_frequency;    /* a pair that occurs less often is not merged; 0 means 1 */
+  uint64_t max_token_length; /* in bytes; 0: no limit */
+  unsigned threads;          /* 0: one per core; 1: no thread is made */
+  int (*stop)(void *ctx);    /* asked by the calling thread every few ms; non-zero ends it */
+  void *stop_ctx;
+  void (*progress)(void *ctx, const bpe_train_progress *); /* told now and then; NULL: nobody */
+  void *progress_ctx;
+} bpe_train_options;
+
+/* vocab_size counts bytes, merges and special tokens; too small for bytes and special tokens is
+** BPE_MISUSE, as are options that contradict each other. All options are copied. */
+BPE_CHECK bpe_status bpe_trainer_new(const bpe_alloc *, uint32_t vocab_size,
+                                     const bpe_train_options *, bpe_error *, bpe_trainer **out);
+/* The text counts `weight` times, at most 2^63 - 1; 0: not at all. It is read or copied before
+** this returns. After a failure every call fails the same way. */
+BPE_CHECK bpe_status bpe_trainer_add(bpe_trainer *, const void *text, size_t len, uint64_t weight,
+                                     bpe_error *);
+/* Fewer merges than asked for are a result: there was nothing left to merge. Once only. */
+BPE_CHECK bpe_status bpe_trainer_finish(bpe_trainer *, bpe_error *, bpe_model **out);
+void bpe_trainer_free(bpe_trainer *); /* at any time, also while its threads count */
+
+/* Exactly the tokenizer that training to vocab_size would have given instead: bytes, all special
+** tokens, the first merges. BPE_MISUSE: the model was not made by training, or vocab_size is not
+** between its bytes and specials and all of it. */
+BPE_CHECK bpe_status bpe_model_cut(const bpe_model *, uint32_t vocab_size, bpe_error *,
+                                   bpe_model **out);
 
 /* ---- UTF-8 -------------------------------------------------------------------------------- */
 

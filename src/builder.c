@@ -6,12 +6,22 @@
 #include "merge.h"
 #include "model.h"
 
+#include <stdlib.h>
+
 /* Entries and slab offsets are 32 bits; these leave room for doubling them in tables. */
 enum { MAX_ENTRIES = 1 << 28, MAX_MERGES = 1 << 28 };
+
+/* A flag for the entries of an id, given before or after them. */
+typedef struct flag_row {
+  uint32_t id;
+  unsigned flag;
+} flag_row;
 
 struct bpe_builder {
   bpe_model *m; /* owned; under construction */
   bpe_error error;
+  flag_row *flags; /* owned */
+  size_t n_flags, flags_cap;
   bool vouched, sorted;
 };
 
@@ -32,6 +42,7 @@ void bpe_builder_free(bpe_builder *b) {
   if (b == NULL) return;
   const bpe_alloc a = b->m->alloc;
   bpe_model_free(b->m);
+  mem_free(&a, b->flags);
   mem_free(&a, b);
 }
 
@@ -49,13 +60,14 @@ static uint8_t *add_entry(bpe_builder *b, uint32_t id, bpe_kind kind, uint64_t l
   const size_t n = (size_t)len;
   if (!mem_grow(&v->alloc, (void **)&v->entries, &v->entries_cap, v->n_entries + 1,
                 sizeof *v->entries) ||
-      !mem_grow(&v->alloc, (void **)&v->slab, &v->slab_cap, v->slab_len + n, 1)) {
+      !mem_grow(&v->alloc, (void **)&v->slab, &v->slab_cap, v->slab_len + (n == 0 ? 1 : n),
+                1)) {
     set_nomem(&b->error);
     return NULL;
   }
   if (v->n_entries > 0 && id < v->entries[v->n_entries - 1].id) b->sorted = false;
   v->entries[v->n_entries++] =
-      (vocab_entry){id, (uint32_t)v->slab_len, (uint32_t)n, (uint8_t)kind, false};
+      (vocab_entry){id, (uint32_t)v->slab_len, (uint32_t)n, (uint8_t)kind, 0, false};
   uint8_t *to = v->slab + v->slab_len;
   v->slab_len += n;
   return to;
@@ -156,6 +168,58 @@ void bpe_builder_stats(bpe_builder *b, const char *json, size_t len) {
   m->stats_len = len;
 }
 
+void builder_flag(bpe_builder *b, uint32_t id, unsigned flag) {
+  if (failed(b)) return;
+  if (!mem_grow(&b->m->alloc, (void **)&b->flags, &b->flags_cap, b->n_flags + 1,
+                sizeof *b->flags))
+    set_nomem(&b->error);
+  else
+    b->flags[b->n_flags++] = (flag_row){id, flag};
+}
+
+void builder_name(bpe_builder *b, uint32_t id, const char *text, size_t len) {
+  if (failed(b)) return;
+  bpe_model *m = b->m;
+  char *copy = mem_new(&m->alloc, len, 1);
+  if (copy == NULL || len > UINT32_MAX ||
+      !mem_grow(&m->alloc, (void **)&m->names, &m->names_cap, m->n_names + 1, sizeof *m->names)) {
+    mem_free(&m->alloc, copy);
+    set_nomem(&b->error);
+    return;
+  }
+  memcpy(copy, text, len);
+  m->names[m->n_names++] = (model_name){id, (uint32_t)len, copy};
+}
+
+void builder_chars(bpe_builder *b) {
+  if (!failed(b)) b->m->v.chars = true;
+}
+
+void builder_strip_left(bpe_builder *b, uint32_t n) {
+  if (!failed(b)) b->m->strip_left = n;
+}
+
+void builder_normalizer(bpe_builder *b, normalizer *n) {
+  if (failed(b)) {
+    normalizer_free(n);
+    return;
+  }
+  normalizer_free(b->m->normalizer);
+  b->m->normalizer = n;
+}
+
+bpe_error *builder_error(bpe_builder *b) {
+  return &b->error;
+}
+
+const bpe_alloc *builder_alloc(const bpe_builder *b) {
+  return &b->m->alloc;
+}
+
+bool builder_failed(const bpe_builder *b) {
+  return failed(b);
+}
+
 void builder_vouch(bpe_builder *b) {
   if (!failed(b)) b->vouched = true;
 }
@@ -166,7 +230,7 @@ static bpe_status mark_direct(vocab *v, bool all, bpe_error *e) {
   bpe_status st = BPE_OK;
   for (size_t i = 0; i < v->n_entries && st == BPE_OK; i++) {
     vocab_entry *t = &v->entries[i];
-    if (t->kind != BPE_TOKEN) continue;
+    if (!entry_merges(t) || (t->flags & ENTRY_UNUSED)) continue;
     size_t n = 0;
     if (!all) st = merge_piece(v, &scratch, vocab_bytes(v, t), t->len, &n, e);
     t->direct = all || (n == 1 && scratch.ids[0] == t->id);
@@ -184,10 +248,78 @@ static bpe_status check_wrapping(const bpe_model *m, const id_list *list, const 
   return BPE_OK;
 }
 
-static bpe_status finish(bpe_model *m, bool vouched, bpe_error *e) {
+static int compare_ids(const void *a, const void *b) {
+  const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+  return x < y ? -1 : x > y;
+}
+
+static int compare_names(const void *a, const void *b) {
+  return compare_ids(&((const model_name *)a)->id, &((const model_name *)b)->id);
+}
+
+static bpe_status bad_flag(uint32_t id, const char *why, bpe_error *e) {
+  return set_error(e, BPE_BADMODEL, id, "%s: id %lu", why, (unsigned long)id);
+}
+
+/* Whether an entry may have a flag: which flags are for which kinds. */
+static bpe_status check_flag(const vocab *v, const vocab_entry *t, unsigned flag, bpe_error *e) {
+  const unsigned token_flags = ENTRY_FALLBACK | ENTRY_UNUSED;
+  if ((t->kind == BPE_TOKEN) != ((flag & token_flags) != 0))
+    return bad_flag(t->id, "flag is not for this kind of token", e);
+  if ((flag & ENTRY_FALLBACK) && (t->len != 1 || !v->chars))
+    return bad_flag(t->id, "fallback is for single bytes beside characters", e);
+  return BPE_OK;
+}
+
+/* Hands the flags to their entries, which come to be in order of id. */
+static bpe_status set_flags(vocab *v, const flag_row *rows, size_t n, bpe_error *e) {
+  if (n == 0) return BPE_OK;
+  vocab_sort(v);
+  for (size_t i = 0; i < n; i++) {
+    size_t at = vocab_find_id(v, rows[i].id);
+    if (at == v->n_entries) return bad_flag(rows[i].id, "flag is for no token", e);
+    for (; at < v->n_entries && v->entries[at].id == rows[i].id; at++) {
+      const bpe_status st = check_flag(v, &v->entries[at], rows[i].flag, e);
+      if (st != BPE_OK) return st;
+      v->entries[at].flags |= (uint8_t)rows[i].flag;
+    }
+  }
+  return BPE_OK;
+}
+
+static bpe_status set_names(bpe_model *m, bpe_error *e) {
+  if (m->n_names != 0) qsort(m->names, m->n_names, sizeof *m->names, compare_names);
+  for (size_t i = 0; i < m->n_names; i++) {
+    const uint32_t id = m->names[i].id;
+    const size_t at = vocab_find_id(&m->v, id);
+    if (at == m->v.n_entries || m->v.entries[at].kind == BPE_TOKEN)
+      return bad_flag(id, "name is for no special token", e);
+    if (i > 0 && m->names[i - 1].id == id) return bad_flag(id, "two names for one token", e);
+  }
+  return BPE_OK;
+}
+
+static bpe_status keep_settings(bpe_model *m, bpe_error *e) {
+  bpe_buffer text;
+  bpe_buffer_init(&text, &m->alloc, 0);
+  settings_write(m, &text);
+  if (text.status != BPE_OK) {
+    const bpe_status st = buffer_status(&text, e);
+    bpe_buffer_clear(&text);
+    return st;
+  }
+  m->settings = (char *)text.bytes;
+  m->settings_len = text.len;
+  return BPE_OK;
+}
+
+static bpe_status finish(bpe_builder *b, bpe_error *e) {
+  bpe_model *m = b->m;
   if (m->pattern == NULL) return set_error(e, BPE_BADMODEL, 0, "no pattern");
-  bpe_status st = vocab_seal(&m->v, e);
-  if (st == BPE_OK) st = mark_direct(&m->v, vouched || m->v.whole, e);
+  bpe_status st = set_flags(&m->v, b->flags, b->n_flags, e);
+  if (st == BPE_OK) st = vocab_seal(&m->v, e);
+  if (st == BPE_OK) st = set_names(m, e);
+  if (st == BPE_OK) st = mark_direct(&m->v, b->vouched || m->v.whole, e);
   if (st == BPE_OK) st = check_wrapping(m, &m->bos, "BOS", e);
   if (st == BPE_OK) st = check_wrapping(m, &m->eos, "EOS", e);
   if (st == BPE_OK) st = model_finder(m, 1u << BPE_SPECIAL, e, &m->specials);
@@ -195,6 +327,7 @@ static bpe_status finish(bpe_model *m, bool vouched, bpe_error *e) {
   for (size_t i = 0; i < m->v.n_entries && !any_added; i++)
     any_added = m->v.entries[i].kind == BPE_ADDED;
   if (st == BPE_OK && any_added) st = model_finder(m, 1u << BPE_ADDED, e, &m->added);
+  if (st == BPE_OK) st = keep_settings(m, e);
   for (int c = 0; c < 256; c++) m->lacks_bytes |= m->v.byte_ids[c] == BPE_NONE;
   return st;
 }
@@ -206,11 +339,12 @@ bpe_status bpe_builder_finish(bpe_builder *b, bpe_error *e, bpe_model **out) {
   if (st != BPE_OK) {
     if (e != NULL && e->status == BPE_OK) *e = b->error;
   } else {
-    st = finish(b->m, b->vouched, e);
+    st = finish(b, e);
   }
   if (st == BPE_OK) {
     const bpe_alloc a = b->m->alloc;
     *out = b->m;
+    mem_free(&a, b->flags);
     mem_free(&a, b);
   } else {
     bpe_builder_free(b);

@@ -42,11 +42,21 @@ static bpe_status unwrap(const bpe_model *m, const uint32_t *ids, size_t n, size
   return BPE_OK;
 }
 
+/* What the decoder of a tokenizer that puts spaces before texts takes away from the start. */
+static void strip_left(bpe_buffer *out, size_t from, size_t most) {
+  size_t n = 0;
+  while (n < most && from + n < out->len && out->bytes[from + n] == ' ') n++;
+  if (n == 0) return;
+  memmove(out->bytes + from, out->bytes + from + n, out->len - from - n);
+  out->len -= n;
+}
+
 bpe_status bpe_decode(const bpe_model *m, const uint32_t *ids, size_t n, bpe_specials specials,
                       bool document, int (*stop)(void *), void *stop_ctx, bpe_error *e,
                       bpe_buffer *out) {
   const vocab *v = &m->v;
   size_t from = 0, to = n;
+  const size_t before = out->len;
   if (document) {
     const bpe_status st = unwrap(m, ids, n, &from, &to, e);
     if (st != BPE_OK) return st;
@@ -66,5 +76,6 @@ bpe_status bpe_decode(const bpe_model *m, const uint32_t *ids, size_t n, bpe_spe
     if (stop != NULL && i % STOP_INTERVAL == STOP_INTERVAL - 1 && stop(stop_ctx))
       return set_error(e, BPE_STOPPED, i, "interrupted");
   }
+  if (out->status == BPE_OK) strip_left(out, before, m->strip_left);
   return buffer_status(out, e);
 }

@@ -6,13 +6,16 @@
 **     split_next      |Hi| |                        |there|
 **     piece_ids       [13347] [220]  [100257]       [19041]
 **
+** Where a tokenizer normalizes, the stretch between two special tokens is normalized first, and
+** names that are looked for only then (late ones) cut it once more; `base` is the text that is
+** being split, the source or the normalized stretch, and what goes out is in places of the source.
+**
 ** piece_ids looks a piece up in the coder's table of pieces seen before, then among the tokens,
-** and merges it only if it is in neither. The table is bounded: a bucket of two slots keeps the
-** two pieces met last of those that hash to it. Pieces of more than 15 bytes or 3 ids are not
-** kept.
+** and merges it only if it is in neither. Counting and encoding a whole text do the first for a
+** batch of pieces at a time (pieces.h), and counting then looks at no ids.
 */
-#include "merge.h"
-#include "model.h"
+#include "encode.h"
+
 #include "pieces.h"
 
 enum {
@@ -29,22 +32,33 @@ struct bpe_walk {
   size_t len;
   bpe_walk_options options;
   const bpe_finder *finder; /* allowed specials and added tokens; NULL: there are none */
-  splitter split;           /* of the stretch before `special` */
+  splitter split;           /* of the stretch before `special`, or before `late` inside it */
   special_match special;    /* the next one; start == len: none */
+  const uint8_t *base;      /* what is split: text, or a normalized stretch of it */
+  size_t base_len;
+  piece_text pieces;        /* of base */
+  size_t base_stop;         /* end of the stretch, in base */
+  const bpe_finder *late_finder; /* NULL: nothing is looked for in base */
+  special_match late;       /* the next there; start == base_stop: none */
+  bool mapped;              /* base is not text: places go through `normal` */
+  size_t done;              /* mapped: the text up to here is in pieces */
+  normal_text normal;
+  size_t normal_from; /* where the normalized stretch begins in text */
+  size_t *stops; /* owned; of the tokens of the last mapped piece */
+  size_t stops_cap;
   enum phase phase;
   size_t asked; /* text position at the last question to stop */
-  piece_text pieces; /* of text */
 };
 
 struct bpe_coder {
   const bpe_model *model;
   bpe_alloc alloc;
   piece_table pieces;
+  piece_batch batch;
   merge_scratch merge;
   uint32_t one; /* the id of a piece that is a token */
   uint32_t few[UINT8_MAX]; /* ids from the table of pieces */
   bpe_walk walk; /* that of bpe_count and bpe_encode_* */
-  piece_batch batch;
 };
 
 /* ---- Coder -------------------------------------------------------------------------------- */
@@ -56,6 +70,7 @@ bpe_status bpe_coder_new(const bpe_model *m, size_t piece_bytes, bpe_error *e, b
   c->model = m;
   c->alloc = c->merge.alloc = m->alloc;
   c->walk.coder = c;
+  c->walk.normal.alloc = m->alloc;
   if (!pieces_init(&c->pieces, &m->alloc, &m->v, piece_bytes == 0 ? PIECE_BYTES : piece_bytes)) {
     bpe_coder_free(c);
     return set_nomem(e);
@@ -68,6 +83,8 @@ void bpe_coder_free(bpe_coder *c) {
   if (c == NULL) return;
   const bpe_alloc a = c->alloc;
   split_clear(&c->walk.split);
+  normal_clear(&c->walk.normal);
+  mem_free(&a, c->walk.stops);
   merge_scratch_clear(&c->merge);
   pieces_clear(&c->pieces);
   mem_free(&a, c);
@@ -106,19 +123,6 @@ static bpe_status merge_or_find(bpe_coder *c, const uint8_t *s, size_t len, cons
   return st;
 }
 
-/* A model without some bytes: the first id that is none is an error naming its byte. */
-static bpe_status check_bytes(const bpe_walk *w, size_t at, const uint32_t *ids, size_t n,
-                              bpe_error *e) {
-  const vocab *v = &w->coder->model->v;
-  for (size_t i = 0; i < n; i++) {
-    if (ids[i] == BPE_NONE)
-      return set_error(e, BPE_BADTEXT, at, "no token for the byte at %zu: 0x%02x", at,
-                       w->text[at]);
-    at += v->entries[vocab_find_id(v, ids[i])].len;
-  }
-  return BPE_OK;
-}
-
 /* The ids of a value, unpacked, or NULL. */
 static const uint32_t *kept_ids(bpe_coder *c, uint32_t value) {
   if (!pieces_has_ids(value)) return NULL;
@@ -130,20 +134,51 @@ static const uint32_t *kept_ids(bpe_coder *c, uint32_t value) {
 
 /* The ids of a piece, from wherever they are to be had. Without `keep`, *ids may be NULL: only
 ** *n counts. */
-static bpe_status piece_ids(bpe_walk *w, size_t at, size_t len, bool keep, const uint32_t **ids,
-                            size_t *n, bpe_error *e) {
-  bpe_coder *c = w->coder;
-  const uint32_t value = pieces_find(&c->pieces, &w->pieces, at, len);
+static bpe_status piece_ids(bpe_coder *c, const piece_text *x, size_t at, size_t len, bool keep,
+                            const uint32_t **ids, size_t *n, bpe_error *e) {
+  const uint32_t value = pieces_find(&c->pieces, x, at, len);
   if (value != 0) {
     *ids = keep ? kept_ids(c, value) : NULL;
     *n = pieces_count(value);
     if (*ids != NULL || !keep) return BPE_OK;
   }
-  c->merge.stop = w->options.stop;
-  c->merge.stop_ctx = w->options.stop_ctx;
-  bpe_status st = merge_or_find(c, w->text + at, len, ids, n, e);
-  if (st == BPE_OK && c->model->lacks_bytes) st = check_bytes(w, at, *ids, *n, e);
-  if (st == BPE_OK) pieces_add(&c->pieces, &w->pieces, at, len, *ids, *n, keep);
+  const bpe_status st = merge_or_find(c, x->bytes + at, len, ids, n, e);
+  if (st != BPE_OK) return st;
+  for (size_t i = 0; c->model->lacks_bytes && i < *n; i++)
+    if ((*ids)[i] == BPE_NONE) return BPE_OK; /* an error every time, never in the table */
+  pieces_add(&c->pieces, x, at, len, *ids, *n, keep);
+  return BPE_OK;
+}
+
+/* A model without some bytes: the first id that is none is an error naming its byte. `at`: start
+** of the piece in base. */
+static bpe_status check_bytes(bpe_walk *w, size_t at, const bpe_piece *p, bpe_error *e) {
+  const vocab *v = &w->coder->model->v;
+  for (size_t i = 0; i < p->n_ids; i++) {
+    if (p->ids[i] == BPE_NONE) {
+      const size_t place = w->mapped ? normal_source(&w->normal, at) : at;
+      return set_error(e, BPE_BADTEXT, place, "no token for the byte at %zu: 0x%02x", place,
+                       w->base[at]);
+    }
+    at += v->entries[vocab_find_id(v, p->ids[i])].len;
+  }
+  return BPE_OK;
+}
+
+bpe_status coder_piece(bpe_coder *c, const uint8_t *text, size_t len, const bpe_walk_options *o,
+                       bpe_piece *p, bpe_error *e) {
+  c->merge.stop = o->stop;
+  c->merge.stop_ctx = o->stop_ctx;
+  piece_text x;
+  piece_text_init(&x, text, len);
+  const bpe_status st =
+      piece_ids(c, &x, p->start, p->stop - p->start, true, &p->ids, &p->n_ids, e);
+  size_t at = p->start;
+  for (size_t i = 0; st == BPE_OK && c->model->lacks_bytes && i < p->n_ids; i++) {
+    if (p->ids[i] == BPE_NONE)
+      return set_error(e, BPE_BADTEXT, at, "no token for the byte at %zu: 0x%02x", at, text[at]);
+    at += c->model->v.entries[vocab_find_id(&c->model->v, p->ids[i])].len;
+  }
   return st;
 }
 
@@ -154,6 +189,7 @@ bpe_status bpe_walk_new(bpe_coder *c, bpe_error *e, bpe_walk **out) {
   bpe_walk *w = mem_zero(&c->alloc, 1, sizeof *w);
   if (w == NULL) return set_nomem(e);
   w->coder = c;
+  w->normal.alloc = c->alloc;
   w->phase = PHASE_DONE;
   *out = w;
   return BPE_OK;
@@ -163,30 +199,77 @@ void bpe_walk_free(bpe_walk *w) {
   if (w == NULL) return;
   const bpe_alloc a = w->coder->alloc;
   split_clear(&w->split);
+  normal_clear(&w->normal);
+  mem_free(&a, w->stops);
   mem_free(&a, w);
+}
+
+/* Looks for the next late name in base and begins to split what comes before it. */
+static bpe_status begin_split(bpe_walk *w, size_t from, bpe_error *e) {
+  w->late = w->late_finder == NULL
+                ? (special_match){w->base_stop, 0, BPE_NONE}
+                : special_next(w->late_finder, w->base, from, w->base_stop);
+  const bpe_pattern *p = w->options.pattern;
+  return split_start(&w->split, p != NULL ? p : w->coder->model->pattern, w->base, from,
+                     w->late.start, e);
 }
 
 /* Looks for the next special token and begins the stretch before it. */
 static bpe_status begin_stretch(bpe_walk *w, size_t from, bpe_error *e) {
   w->special = w->finder == NULL ? (special_match){w->len, 0, BPE_NONE}
                                  : special_next(w->finder, w->text, from, w->len);
-  const bpe_pattern *p = w->options.pattern;
-  return split_start(&w->split, p != NULL ? p : w->coder->model->pattern, w->text, from,
-                     w->special.start, e);
+  w->base = w->text;
+  w->base_len = w->len;
+  w->base_stop = w->special.start;
+  w->mapped = false;
+  piece_text_init(&w->pieces, w->base, w->base_len);
+  const normalizer *n = w->coder->model->normalizer;
+  if (n == NULL) return begin_split(w, from, e);
+  const bpe_status st = normal_apply(&w->normal, n, w->text + from, w->special.start - from, e);
+  if (st != BPE_OK) return st;
+  if (!w->normal.changed) return begin_split(w, from, e);
+  w->mapped = true;
+  w->normal_from = w->done = from;
+  w->base = w->normal.text;
+  w->base_len = w->base_stop = w->normal.len;
+  piece_text_init(&w->pieces, w->base, w->base_len);
+  return begin_split(w, 0, e);
+}
+
+/* The place in text of a place in base, which is mapped; what ends base ends the stretch. */
+static size_t place_in_text(bpe_walk *w, size_t at) {
+  return at == w->base_stop ? w->special.start : w->normal_from + normal_source(&w->normal, at);
+}
+
+/* Turns the piece base[start .. stop) into one of text, and says where its tokens end there. */
+static bpe_status map_piece(bpe_walk *w, size_t start, size_t stop, bpe_piece *p, bpe_error *e) {
+  const vocab *v = &w->coder->model->v;
+  if (!mem_grow(&w->coder->alloc, (void **)&w->stops, &w->stops_cap, p->n_ids, sizeof *w->stops))
+    return set_nomem(e);
+  for (size_t i = 0; i < p->n_ids; i++) {
+    start += v->entries[vocab_find_id(v, p->ids[i])].len;
+    w->stops[i] = place_in_text(w, p->special ? stop : start);
+  }
+  p->start = w->done;
+  p->stop = w->done = place_in_text(w, stop);
+  if (p->n_ids != 0) p->stops = w->stops;
+  return BPE_OK;
 }
 
 bpe_status bpe_walk_start(bpe_walk *w, const void *text, size_t len, const bpe_walk_options *o,
                           bpe_error *e) {
   const bpe_model *m = w->coder->model;
-  w->text = text;
-  w->len = len;
+  w->text = w->base = text;
+  w->len = w->base_len = len;
   w->options = o != NULL ? *o : (bpe_walk_options){0};
   w->finder = w->options.allowed != NULL ? w->options.allowed : m->added;
+  w->late_finder = w->finder == NULL ? NULL : special_late(w->finder);
   w->asked = 0;
-  piece_text_init(&w->pieces, w->text, len);
   w->phase = PHASE_DONE; /* until everything below went well */
   w->split.stop = w->options.stop;
   w->split.stop_ctx = w->options.stop_ctx;
+  w->normal.stop = w->options.stop;
+  w->normal.stop_ctx = w->options.stop_ctx;
   if (w->options.document && m->bos.n + m->eos.n == 0)
     return set_error(e, BPE_MISUSE, 0, "tokenizer has no BOS or EOS tokens");
   if (w->options.forbidden != NULL) {
@@ -203,32 +286,54 @@ bpe_status bpe_walk_start(bpe_walk *w, const void *text, size_t len, const bpe_w
 
 /* The tokens before or after a document, as one piece of no bytes. */
 static bpe_piece wrapping(const id_list *list, size_t at) {
-  return (bpe_piece){at, at, list->ids, list->n, true};
-}
-
-static bpe_status ask_to_stop(bpe_walk *w, bpe_error *e) {
-  const size_t at = w->split.at;
-  if (w->options.stop == NULL || at - w->asked < STOP_INTERVAL) return BPE_OK;
-  w->asked = at;
-  if (!w->options.stop(w->options.stop_ctx)) return BPE_OK;
-  return set_error(e, BPE_STOPPED, at, "interrupted");
+  return (bpe_piece){.start = at, .stop = at, .ids = list->ids, .n_ids = list->n, .special = true};
 }
 
 static bpe_status next_piece(bpe_walk *w, bpe_piece *p, bpe_error *e) {
+  bpe_coder *c = w->coder;
   const size_t start = w->split.at;
   bpe_status st = split_next(&w->split, e);
   if (st != BPE_OK) return st;
   *p = (bpe_piece){.start = start, .stop = w->split.at};
-  if (!w->options.split_only)
-    st = piece_ids(w, start, p->stop - start, true, &p->ids, &p->n_ids, e);
-  return st == BPE_OK ? ask_to_stop(w, e) : st;
+  if (!w->options.split_only) {
+    c->merge.stop = w->options.stop;
+    c->merge.stop_ctx = w->options.stop_ctx;
+    st = piece_ids(c, &w->pieces, start, p->stop - start, true, &p->ids, &p->n_ids, e);
+    if (st == BPE_OK && c->model->lacks_bytes) st = check_bytes(w, start, p, e);
+  }
+  if (st == BPE_OK && w->mapped) st = map_piece(w, start, p->stop, p, e);
+  return st;
+}
+
+/* Asks whether to stop, if the piece that ends at `at` makes enough text since the last time. */
+static bpe_status ask(bpe_walk *w, size_t at, bpe_error *e) {
+  if (w->options.stop == NULL || at - w->asked < STOP_INTERVAL) return BPE_OK;
+  w->asked = at;
+  return w->options.stop(w->options.stop_ctx) ? set_error(e, BPE_STOPPED, at, "interrupted")
+                                              : BPE_OK;
+}
+
+static bpe_piece special_piece(bpe_walk *w, size_t start, size_t stop, uint32_t id) {
+  w->coder->one = id;
+  return (bpe_piece){.start = start,
+                     .stop = stop,
+                     .ids = &w->coder->one,
+                     .n_ids = w->options.split_only ? 0 : 1,
+                     .special = true};
 }
 
 static bpe_status next_special(bpe_walk *w, bpe_piece *p, bpe_error *e) {
   const size_t start = w->special.start, stop = start + w->special.len;
-  w->coder->one = w->special.id;
-  *p = (bpe_piece){start, stop, &w->coder->one, w->options.split_only ? 0 : 1, true};
+  *p = special_piece(w, start, stop, w->special.id);
   return begin_stretch(w, stop, e);
+}
+
+static bpe_status next_late(bpe_walk *w, bpe_piece *p, bpe_error *e) {
+  const size_t start = w->late.start, stop = start + w->late.len;
+  *p = special_piece(w, start, stop, w->late.id);
+  bpe_status st = w->mapped ? map_piece(w, start, stop, p, e) : BPE_OK;
+  if (st == BPE_OK) st = begin_split(w, stop, e);
+  return st;
 }
 
 bpe_status bpe_walk_next(bpe_walk *w, bpe_piece *p, bpe_error *e) {
@@ -244,8 +349,10 @@ bpe_status bpe_walk_next(bpe_walk *w, bpe_piece *p, bpe_error *e) {
   }
   if (w->phase == PHASE_TEXT) {
     if (w->split.at < w->split.end) st = next_piece(w, p, e);
+    else if (w->late.start < w->base_stop) st = next_late(w, p, e);
     else if (w->special.start < w->len) st = next_special(w, p, e);
     else w->phase = PHASE_EOS;
+    if (st == BPE_OK && w->phase == PHASE_TEXT) st = ask(w, p->stop, e);
     if (st != BPE_OK) {
       *p = (bpe_piece){0};
       w->phase = PHASE_DONE;
@@ -262,16 +369,16 @@ bpe_status bpe_walk_next(bpe_walk *w, bpe_piece *p, bpe_error *e) {
   return BPE_DONE;
 }
 
-/* ---- Whole texts ------------------------------------------------------------------------------ */
+/* ---- Many pieces ------------------------------------------------------------------------------ */
 
-/* The pieces of a stretch can be taken by the batch: there are some left, and none can fail in a
-** way that must name the first place. */
+/* The next pieces can be taken by the batch: there are some, they need no work of their own, and
+** none can fail in a way that must name the first place. */
 static bool has_batches(const bpe_walk *w) {
   return w->phase == PHASE_TEXT && w->split.at < w->split.end && !w->options.split_only &&
          !w->coder->model->lacks_bytes;
 }
 
-/* Finds the next pieces of the stretch and looks them up. *n: the ids of those found. */
+/* Finds the next pieces and looks them up. *n: the ids of those found. */
 static bpe_status next_batch(bpe_walk *w, uint64_t *n, bpe_error *e) {
   splitter *sp = &w->split;
   bpe_coder *c = w->coder;
@@ -287,15 +394,18 @@ static bpe_status next_batch(bpe_walk *w, uint64_t *n, bpe_error *e) {
     sp->at = b->starts[b->n];
     sp->next = sp->n;
   } while (sp->at < sp->end && b->n + SPLIT_BATCH <= PIECES_BATCH);
+  c->merge.stop = w->options.stop;
+  c->merge.stop_ctx = w->options.stop_ctx;
   *n = pieces_lookup(&c->pieces, b, &w->pieces);
   return BPE_OK;
 }
 
-/* Counts what is left of the stretch, which touches no ids. */
-static bpe_status count_stretch(bpe_walk *w, uint64_t *sum, bpe_error *e) {
-  const piece_batch *b = &w->coder->batch;
+/* Counts what is left of the stretch, or until there are more than `most`. No ids are touched. */
+static bpe_status count_stretch(bpe_walk *w, uint64_t most, uint64_t *sum, bpe_error *e) {
+  bpe_coder *c = w->coder;
+  const piece_batch *b = &c->batch;
   bpe_status st = BPE_OK;
-  while (st == BPE_OK && w->split.at < w->split.end) {
+  while (st == BPE_OK && w->split.at < w->split.end && *sum <= most) {
     uint64_t found;
     if ((st = next_batch(w, &found, e)) != BPE_OK) break;
     *sum += found;
@@ -303,28 +413,60 @@ static bpe_status count_stretch(bpe_walk *w, uint64_t *sum, bpe_error *e) {
       const size_t i = b->missed[m];
       const uint32_t *ids;
       size_t n = 0;
-      st = piece_ids(w, b->starts[i], b->starts[i + 1] - b->starts[i], false, &ids, &n, e);
+      st = piece_ids(c, &w->pieces, b->starts[i], b->starts[i + 1] - b->starts[i], false, &ids, &n,
+                     e);
       *sum += n;
     }
-    if (st == BPE_OK) st = ask_to_stop(w, e);
+    if (w->mapped) w->done = place_in_text(w, w->split.at);
+    if (st == BPE_OK) st = ask(w, w->mapped ? w->done : w->split.at, e);
   }
   return st;
+}
+
+/* ---- Whole texts ------------------------------------------------------------------------------ */
+
+/* Counts a text whose walk has begun, or until there are more than `most`. */
+static bpe_status count_walk(bpe_walk *w, uint64_t most, bpe_error *e, uint64_t *sum) {
+  bpe_status st = BPE_OK;
+  bpe_piece p;
+  while (st == BPE_OK && *sum <= most) {
+    if (has_batches(w)) st = count_stretch(w, most, sum, e);
+    if (st == BPE_OK && *sum <= most && (st = bpe_walk_next(w, &p, e)) == BPE_OK) *sum += p.n_ids;
+  }
+  return st == BPE_DONE ? BPE_OK : st;
 }
 
 bpe_status bpe_count(bpe_coder *c, const void *text, size_t len, const bpe_walk_options *o,
                      bpe_error *e, uint64_t *n) {
   *n = 0;
   uint64_t sum = 0;
-  bpe_piece p;
-  bpe_walk *w = &c->walk;
-  bpe_status st = bpe_walk_start(w, text, len, o, e);
-  while (st == BPE_OK) {
-    if (has_batches(w)) st = count_stretch(w, &sum, e);
-    if (st == BPE_OK && (st = bpe_walk_next(w, &p, e)) == BPE_OK) sum += p.n_ids;
-  }
-  if (st != BPE_DONE) return st;
-  *n = sum;
-  return BPE_OK;
+  bpe_status st = bpe_walk_start(&c->walk, text, len, o, e);
+  if (st == BPE_OK) st = count_walk(&c->walk, UINT64_MAX, e, &sum);
+  if (st == BPE_OK) *n = sum;
+  return st;
+}
+
+/* Whether the length of the text decides: every token has a byte, and at most v->longest. */
+static bool length_decides(const bpe_walk *w, uint64_t room, bool *fits) {
+  const bpe_model *m = w->coder->model;
+  *fits = w->len <= room;
+  if (m->lacks_bytes || m->normalizer != NULL || !special_is_plain(w->finder)) return false;
+  return *fits || (w->len - 1) / m->v.longest >= room;
+}
+
+bpe_status bpe_fits(bpe_coder *c, const void *text, size_t len, const bpe_walk_options *o,
+                    uint64_t most, bpe_error *e, bool *fits) {
+  *fits = false;
+  const bpe_model *m = c->model;
+  const uint64_t wraps = o != NULL && o->document ? m->bos.n + m->eos.n : 0;
+  bpe_status st = bpe_walk_start(&c->walk, text, len, o, e);
+  if (st != BPE_OK || wraps > most) return st;
+  if (length_decides(&c->walk, most - wraps, fits)) return BPE_OK;
+  *fits = false;
+  uint64_t sum = 0;
+  st = count_walk(&c->walk, most, e, &sum);
+  if (st == BPE_OK) *fits = sum <= most;
+  return st;
 }
 
 /* ---- Forms of ids ----------------------------------------------------------------------------- */
@@ -445,7 +587,7 @@ static ALWAYS_INLINE bpe_status append_batch(form f, bpe_walk *w, uint64_t found
     const size_t at = b->starts[i];
     const uint32_t *ids;
     size_t n;
-    bpe_status st = piece_ids(w, at, b->starts[i + 1] - at, true, &ids, &n, e);
+    bpe_status st = piece_ids(c, &w->pieces, at, b->starts[i + 1] - at, true, &ids, &n, e);
     if (st != BPE_OK) return st;
     bpe_buffer_commit(out, (size_t)(to - start));
     if ((st = append_ids(f, at, ids, n, out, e)) != BPE_OK) return st;
@@ -461,11 +603,11 @@ static ALWAYS_INLINE bpe_status encode(form f, bpe_coder *c, const void *text, s
   bpe_walk *w = &c->walk;
   bpe_status st = bpe_walk_start(w, text, len, o, e);
   while (st == BPE_OK) {
-    while (has_batches(w) && st == BPE_OK) {
+    while (has_batches(w) && !w->mapped && st == BPE_OK) {
       uint64_t found;
       st = next_batch(w, &found, e);
       if (st == BPE_OK) st = append_batch(f, w, found, out, e);
-      if (st == BPE_OK) st = ask_to_stop(w, e);
+      if (st == BPE_OK) st = ask(w, w->split.at, e);
     }
     if (st == BPE_OK && (st = bpe_walk_next(w, &p, e)) == BPE_OK)
       st = append_ids(f, p.start, p.ids, p.n_ids, out, e);

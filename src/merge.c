@@ -22,6 +22,8 @@
 */
 #include "merge.h"
 
+#include "utf8.h"
+
 enum {
   SHORT_PIECE = 48,    /* bytes up to which an array scan wins */
   WINDOW = 256,        /* bytes of a window, at least */
@@ -41,15 +43,41 @@ void merge_scratch_clear(merge_scratch *m) {
   m->alloc = a;
 }
 
-/* The symbols of s, and the rank and result of each with the next. */
-static inline void start_symbols(const vocab *v, const uint8_t *s, size_t len, uint32_t *ids,
-                                 uint32_t *rank, uint32_t *to) {
+/* The same from characters, and where one is no token, from its bytes. */
+static size_t start_chars(const vocab *v, const uint8_t *s, size_t len, uint32_t *ids,
+                          uint32_t *rank, uint32_t *to) {
+  size_t n = 0;
+  for (size_t i = 0; i < len;) {
+    const size_t k = utf8_length(s + i, len - i);
+    const size_t at = k == 0 ? v->n_entries : vocab_find_bytes(v, s + i, k);
+    if (at != v->n_entries && !(v->entries[at].flags & ENTRY_UNUSED)) {
+      ids[n++] = v->entries[at].id;
+      i += k;
+    } else {
+      for (const size_t end = i + (k == 0 ? 1 : k); i < end; i++) ids[n++] = v->byte_ids[s[i]];
+    }
+  }
+  for (size_t i = 0; i + 1 < n; i++)
+    rank[i] = pair_map_find(&v->pairs, ids[i], ids[i + 1], &to[i]);
+  return n;
+}
+
+/* The symbols of s, and the rank and result of each with the next. Returns their number. */
+static inline size_t start_symbols(const vocab *v, const uint8_t *s, size_t len, uint32_t *ids,
+                                   uint32_t *rank, uint32_t *to) {
+  if (v->chars) return start_chars(v, s, len, ids, rank, to);
   for (size_t i = 0; i < len; i++) ids[i] = v->byte_ids[s[i]];
   for (size_t i = 0; i + 1 < len; i++) {
     const byte_pair p = v->byte_pairs[s[i] << 8 | s[i + 1]];
     rank[i] = p.rank;
     to[i] = p.id;
   }
+  return len;
+}
+
+size_t merge_start(const vocab *v, const uint8_t *s, size_t len, uint32_t *ids, uint32_t *rank,
+                   uint32_t *to) {
+  return start_symbols(v, s, len, ids, rank, to);
 }
 
 /* Place of the least of r[0 .. n), the first of equals; n > 0. */
@@ -64,8 +92,7 @@ static inline size_t place_of_least(const uint32_t *r, size_t n) {
 
 static size_t merge_short(const vocab *v, const uint8_t *s, size_t len, uint32_t *ids) {
   uint32_t rank[SHORT_PIECE], to[SHORT_PIECE]; /* of ids[i] with ids[i + 1] */
-  size_t n = len;
-  start_symbols(v, s, len, ids, rank, to);
+  size_t n = start_symbols(v, s, len, ids, rank, to);
   while (n > 1) {
     const size_t at = place_of_least(rank, n - 1);
     if (rank[at] == BPE_NONE) break;
@@ -144,13 +171,13 @@ static bpe_status merge_window(const vocab *v, merge_scratch *m, const uint8_t *
   uint32_t *to = m->window, *next = to + len, *prev = next + len;
   tournament t;
   t.level[0] = prev + len;
-  start_symbols(v, s, len, ids, t.level[0], to);
-  for (size_t i = 0; i < len; i++) {
+  const size_t n_start = start_symbols(v, s, len, ids, t.level[0], to);
+  for (size_t i = 0; i < n_start; i++) {
     next[i] = (uint32_t)i + 1;
     prev[i] = (uint32_t)i - 1;
   }
-  t.level[0][len - 1] = BPE_NONE;
-  tournament_build(&t, len);
+  t.level[0][n_start - 1] = BPE_NONE;
+  tournament_build(&t, n_start);
   for (;;) {
     const size_t i = tournament_least(&t);
     if (t.level[0][i] == BPE_NONE) break;
@@ -159,7 +186,7 @@ static bpe_status merge_window(const vocab *v, merge_scratch *m, const uint8_t *
     next[i] = next[gone];
     tournament_set(&t, gone, BPE_NONE);
     ids[gone] = BPE_NONE;
-    if (next[i] < len) {
+    if (next[i] < n_start) {
       prev[next[i]] = (uint32_t)i;
       tournament_set(&t, i, pair_map_find(&v->pairs, ids[i], ids[next[i]], &to[i]));
     } else {
@@ -167,12 +194,18 @@ static bpe_status merge_window(const vocab *v, merge_scratch *m, const uint8_t *
     }
     if (i > 0) tournament_set(&t, prev[i], pair_map_find(&v->pairs, ids[prev[i]], ids[i], &to[prev[i]]));
   }
-  for (size_t i = 0; i < len; i = next[i]) ids[(*n)++] = ids[i]; /* *n <= i */
+  for (size_t i = 0; i < n_start; i = next[i]) ids[(*n)++] = ids[i]; /* *n <= i */
   return BPE_OK;
 }
 
 static size_t token_length(const vocab *v, uint32_t id) {
   return id == BPE_NONE ? 1 : v->entries[vocab_find_id(v, id)].len;
+}
+
+/* The window, shortened so that it does not end inside a character of the text after it. */
+static size_t whole_chars(const uint8_t *s, size_t window, size_t len) {
+  for (size_t k = 0; k < 3 && window < len && (s[window] & 0xc0) == 0x80; k++) window--;
+  return window;
 }
 
 static bpe_status merge_long(const vocab *v, merge_scratch *m, const uint8_t *s, size_t len,
@@ -187,6 +220,7 @@ static bpe_status merge_long(const vocab *v, merge_scratch *m, const uint8_t *s,
     size_t window = WINDOW;
     if (window < 2 * (done - from)) window = 2 * (done - from);
     if (window > len - from) window = len - from;
+    if (v->chars) window = whole_chars(s + from, window, len - from);
     if (last == NULL || window != last_len || memcmp(last, s + from, window) != 0) {
       if (!mem_grow(&m->alloc, (void **)&m->last_ids, &m->last_cap, window, sizeof *m->ids))
         return set_nomem(e);

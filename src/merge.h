@@ -25,6 +25,11 @@ typedef struct merge_scratch {
 
 void merge_scratch_clear(merge_scratch *);
 
+/* Where merging s begins: its symbols, and the rank and result of each with the next one, which the
+** last does not have. Room for len in each; returns their number. */
+size_t merge_start(const vocab *, const uint8_t *s, size_t len, uint32_t *ids, uint32_t *rank,
+                   uint32_t *to);
+
 /* Merges s into scratch->ids[0 .. *n - 1]. A byte that is no token and was not merged away is
 ** BPE_NONE there. len > 0. */
 bpe_status merge_piece(const vocab *, merge_scratch *, const uint8_t *s, size_t len, size_t *n,

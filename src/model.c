@@ -11,6 +11,10 @@ void bpe_model_free(bpe_model *m) {
   mem_free(&a, m->bos.ids);
   mem_free(&a, m->eos.ids);
   mem_free(&a, m->stats);
+  normalizer_free(m->normalizer);
+  for (size_t i = 0; i < m->n_names; i++) mem_free(&a, m->names[i].text);
+  mem_free(&a, m->names);
+  mem_free(&a, m->settings);
   mem_free(&a, m);
 }
 
@@ -20,6 +24,8 @@ void bpe_model_info(const bpe_model *m, bpe_info *info) {
       .pattern = m->pattern->text,
       .pattern_len = m->pattern->len,
       .pattern_is_regex = m->pattern->is_regex,
+      .pattern_is_chain = m->pattern->n_chain != 0,
+      .normalizes = m->normalizer != NULL,
       .whole = v->whole,
       .vocab_size = v->n_entries == 0 ? 0 : v->entries[v->n_entries - 1].id + 1,
       .token_count = v->n_ids,
@@ -46,12 +52,15 @@ size_t bpe_model_find_id(const bpe_model *m, uint32_t id) {
 
 size_t bpe_model_find_bytes(const bpe_model *m, const void *bytes, size_t len) {
   const vocab *v = &m->v;
-  uint32_t id = special_id(m->specials, bytes, len);
-  if (id == BPE_NONE && m->added != NULL) id = special_id(m->added, bytes, len);
+  uint32_t id = special_id(m->specials, bytes, len, NULL);
+  if (id == BPE_NONE && m->added != NULL) id = special_id(m->added, bytes, len, NULL);
   if (id == BPE_NONE) return vocab_find_bytes(v, bytes, len);
-  size_t i = vocab_find_id(v, id); /* of entries that share the id, the one with these bytes */
-  while (v->entries[i].len != len || memcmp(vocab_bytes(v, &v->entries[i]), bytes, len) != 0) i++;
-  return i;
+  const size_t first = vocab_find_id(v, id);
+  size_t i = first; /* of entries that share the id, the one with these bytes */
+  while (i < v->n_entries && v->entries[i].id == id &&
+         (v->entries[i].len != len || memcmp(vocab_bytes(v, &v->entries[i]), bytes, len) != 0))
+    i++;
+  return i < v->n_entries && v->entries[i].id == id ? i : first;
 }
 
 bpe_merge bpe_model_merge(const bpe_model *m, size_t i) {
@@ -60,10 +69,21 @@ bpe_merge bpe_model_merge(const bpe_model *m, size_t i) {
                      m->v.counts == NULL ? 0 : m->v.counts[i]};
 }
 
-static bool is_among(const bpe_name *names, size_t n, const vocab *v, const vocab_entry *t) {
+bpe_name model_spelling(const bpe_model *m, const vocab_entry *t) {
+  size_t low = 0, high = m->n_names;
+  while (low < high) {
+    const size_t middle = low + (high - low) / 2;
+    if (m->names[middle].id < t->id) low = middle + 1;
+    else high = middle;
+  }
+  if (low < m->n_names && m->names[low].id == t->id)
+    return (bpe_name){m->names[low].text, m->names[low].len};
+  return (bpe_name){(const char *)vocab_bytes(&m->v, t), t->len};
+}
+
+static bool is_among(const bpe_name *names, size_t n, bpe_name x) {
   for (size_t i = 0; i < n; i++)
-    if (names[i].len == t->len && memcmp(names[i].text, vocab_bytes(v, t), t->len) == 0)
-      return true;
+    if (names[i].len == x.len && memcmp(names[i].text, x.text, x.len) == 0) return true;
   return false;
 }
 
@@ -74,21 +94,42 @@ typedef struct wanted {
   unsigned kinds; /* mask of 1 << bpe_kind */
   const bpe_name *except;
   size_t n_except;
+  bool literal; /* names are looked for as they are spelled, whatever their flags */
 } wanted;
 
-static bool is_wanted(const wanted *w, const vocab *v, const vocab_entry *t) {
-  return (w->kinds >> t->kind & 1) && !is_among(w->except, w->n_except, v, t);
+static bool is_wanted(const wanted *w, const bpe_model *m, const vocab_entry *t) {
+  return (w->kinds >> t->kind & 1) && !is_among(w->except, w->n_except, model_spelling(m, t));
 }
 
-static bpe_status fill_finder(const bpe_model *m, const wanted *w, bpe_finder *f, bpe_error *e) {
+/* A finder under way: names, and those that are looked for after normalization. */
+typedef struct filling {
+  bpe_finder *now, *late; /* owned */
+  normal_text normal;
+  bool any_late;
+} filling;
+
+static bpe_status add_name(const bpe_model *m, filling *f, bpe_name x, uint32_t id,
+                           unsigned flags, bpe_error *e) {
+  if (!(flags & ENTRY_LATE)) return special_add(f->now, x.text, x.len, id, flags, e);
+  f->any_late = true;
+  if (m->normalizer == NULL) return special_add(f->late, x.text, x.len, id, flags, e);
+  const bpe_status st = normal_apply(&f->normal, m->normalizer, (const uint8_t *)x.text, x.len, e);
+  if (st != BPE_OK) return st;
+  return special_add(f->late, f->normal.text, f->normal.len, id, flags, e);
+}
+
+static bpe_status fill_finder(const bpe_model *m, const wanted *w, filling *f, bpe_error *e) {
   const vocab *v = &m->v;
   bpe_status st = BPE_OK;
-  for (size_t i = 0; i < w->n && st == BPE_OK; i++)
-    st = special_add(f, w->names[i].text, w->names[i].len,
-                     special_id(m->specials, w->names[i].text, w->names[i].len), e);
+  for (size_t i = 0; i < w->n && st == BPE_OK; i++) {
+    unsigned flags = 0;
+    const uint32_t id = special_id(m->specials, w->names[i].text, w->names[i].len, &flags);
+    st = add_name(m, f, w->names[i], id, w->literal ? 0 : flags, e);
+  }
   for (size_t i = 0; i < v->n_entries && st == BPE_OK; i++) {
     const vocab_entry *t = &v->entries[i];
-    if (is_wanted(w, v, t)) st = special_add(f, vocab_bytes(v, t), t->len, t->id, e);
+    if (is_wanted(w, m, t))
+      st = add_name(m, f, model_spelling(m, t), t->id, w->literal ? 0 : t->flags, e);
   }
   return st;
 }
@@ -96,24 +137,24 @@ static bpe_status fill_finder(const bpe_model *m, const wanted *w, bpe_finder *f
 static bpe_status make_finder(const bpe_model *m, const wanted *w, bpe_error *e,
                               bpe_finder **out) {
   *out = NULL;
-  const vocab *v = &m->v;
-  size_t n = w->n, bytes = 0;
-  for (size_t i = 0; i < w->n; i++)
-    if (!size_add(bytes, w->names[i].len, &bytes)) return set_nomem(e);
-  for (size_t i = 0; i < v->n_entries; i++) {
-    if (!is_wanted(w, v, &v->entries[i])) continue;
-    n++;
-    bytes += v->entries[i].len;
-  }
-  bpe_finder *f;
-  bpe_status st = special_new(&m->alloc, n, bytes, e, &f);
-  if (st == BPE_OK) st = fill_finder(m, w, f, e);
+  filling f = {.normal.alloc = m->alloc};
+  bpe_status st = special_new(&m->alloc, e, &f.now);
+  if (st == BPE_OK) st = special_new(&m->alloc, e, &f.late);
+  if (st == BPE_OK) st = fill_finder(m, w, &f, e);
+  normal_clear(&f.normal);
   if (st != BPE_OK) {
-    bpe_finder_free(f);
+    bpe_finder_free(f.now);
+    bpe_finder_free(f.late);
     return st;
   }
-  special_seal(f);
-  *out = f;
+  special_seal(f.now);
+  if (f.any_late) {
+    special_seal(f.late);
+    special_set_late(f.now, f.late);
+  } else {
+    bpe_finder_free(f.late);
+  }
+  *out = f.now;
   return BPE_OK;
 }
 
@@ -127,7 +168,7 @@ bpe_status bpe_finder_new(const bpe_model *m, const bpe_name *names, size_t n, b
   if (names == NULL) return model_finder(m, 1u << BPE_SPECIAL | 1u << BPE_ADDED, e, out);
   for (size_t i = 0; i < n; i++) {
     quoted q;
-    if (special_id(m->specials, names[i].text, names[i].len) == BPE_NONE)
+    if (special_id(m->specials, names[i].text, names[i].len, NULL) == BPE_NONE)
       return set_error(e, BPE_MISUSE, i, "no such special token: %s",
                        quote_bytes(&q, names[i].text, names[i].len));
   }
@@ -137,7 +178,8 @@ bpe_status bpe_finder_new(const bpe_model *m, const bpe_name *names, size_t n, b
 bpe_status bpe_finder_new_forbidden(const bpe_model *m, const bpe_name *names, size_t n,
                                     const bpe_name *except, size_t n_except, bpe_error *e,
                                     bpe_finder **out) {
-  const wanted given = {.names = names, .n = n};
-  const wanted rest = {.kinds = 1u << BPE_SPECIAL, .except = except, .n_except = n_except};
+  const wanted given = {.names = names, .n = n, .literal = true};
+  const wanted rest = {
+      .kinds = 1u << BPE_SPECIAL, .except = except, .n_except = n_except, .literal = true};
   return make_finder(m, names != NULL ? &given : &rest, e, out);
 }

@@ -5,16 +5,16 @@
 ** number, then that many bytes):
 **
 **     "bpe1"                                      string
-**     1 if pieces that are tokens stay whole      number
-**     1 if the pattern is a regex, the pattern    number, string
+**     the settings (settings.c)                   string
+**     the pattern: a name, a regex or a chain     string
 **     entries; each: id, kind, bytes              number; number, number, string
 **     merges; each: 1 if its rank is that of the  number; number
 **       merge before, else 0; left, right, id       3 numbers
-**     BOS ids, EOS ids                            number and numbers, twice
 **
 ** Entries stand in order of id, those of one id as they were added; merges in order of rank,
 ** then left, then right. Ranks count only by their order, so a merge list that came with gaps is
-** the same as one without. Counts and names are not part of it.
+** the same as one without. Of names that mean one scanner the first counts (scan.h). Counts,
+** stats and the tokenizer's name are not part of it.
 */
 #include "model.h"
 #include "sha256.h"
@@ -48,19 +48,16 @@ static void add_string(gather *g, const void *s, size_t len) {
   g->n += len;
 }
 
-static void add_ids(gather *g, const id_list *list) {
-  add_number(g, list->n);
-  for (size_t i = 0; i < list->n; i++) add_number(g, list->ids[i]);
-}
-
 void bpe_model_digest(const bpe_model *m, uint8_t out[32]) {
   const vocab *v = &m->v;
   gather g = {.n = 0};
   sha256_init(&g.hash);
   add_string(&g, "bpe1", 4);
-  add_number(&g, v->whole);
-  add_number(&g, m->pattern->is_regex);
-  add_string(&g, m->pattern->text, m->pattern->len);
+  add_string(&g, m->settings, m->settings_len);
+  const bpe_pattern *p = m->pattern;
+  const char *scanner = p->is_regex || p->scan == NULL ? NULL : scan_first_name(p->scan);
+  if (scanner != NULL) add_string(&g, scanner, strlen(scanner));
+  else add_string(&g, p->text, p->len);
   add_number(&g, v->n_entries);
   for (size_t i = 0; i < v->n_entries; i++) {
     const vocab_entry *t = &v->entries[i];
@@ -76,8 +73,6 @@ void bpe_model_digest(const bpe_model *m, uint8_t out[32]) {
     add_number(&g, x->right);
     add_number(&g, x->id);
   }
-  add_ids(&g, &m->bos);
-  add_ids(&g, &m->eos);
   flush(&g);
   sha256_end(&g.hash, out);
 }

@@ -9,6 +9,11 @@
 **   o200k    [^\r\nLN]?U*W+(?i:C)?|[^\r\nLN]?U+W*(?i:C)?|N{1,3}| ?[^\sLN]+[\r\n/]*|\s*[\r\n]+
 **            |\s+(?!\S)|\s+        where U = [Lu Lt Lm Lo M], W = [Ll Lm Lo M]
 **   tekken   the same without (?i:C)?, and N for N{1,3}
+**   deepseek3  N{1,3} is cut out first, then [U+4E00-9FA5 U+3040-30FF]+; what lies between is cut by
+**            A[A-Za-z]+|[^\r\nLPS]?[LM]+| ?[PS]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
+**            where A is ASCII's punctuation; what that leaves over are pieces too
+**   whitespace  \s+|\S+
+**   words    [LMN_]+|\s+|[^\sLMN_]+
 **
 ** (?i:s) also matches U+017F. Regexes try alternatives in order and give back greedily; each
 ** function below says where that shows.
@@ -19,6 +24,7 @@
 #include "unicode.h"
 #include "utf8.h"
 
+#include <limits.h>
 #include <string.h>
 
 enum { MOST_SINGLES = 16 }; /* pieces taken one by one before blocks are tried again */
@@ -171,6 +177,104 @@ static size_t o200k_piece(const scan_rules *r, const uint8_t *s, size_t len) {
   return end + contraction_length(s + end, len - end, r->contraction);
 }
 
+#define SET_LM (CLASSES_L | CLASS_BIT(CLASS_MARK))
+#define SET_PS (CLASS_BIT(CLASS_PUNCT) | CLASS_BIT(CLASS_SYMBOL))
+
+static bool is_cjk(uint32_t cp) {
+  return (cp >= 0x4e00 && cp <= 0x9fa5) || (cp >= 0x3040 && cp <= 0x30ff);
+}
+
+/* As class_at, for deepseek3's last pattern, whose text ends where a number or CJK begins. */
+static unsigned deepseek3_class(const uint8_t *s, size_t i, size_t len, size_t *n) {
+  if (i >= len) {
+    *n = 0;
+    return CLASS_END;
+  }
+  const uint32_t cp = utf8_decode(s + i, n);
+  const unsigned class = unicode_class(cp);
+  if (class != CLASS_NUMBER && !is_cjk(cp)) return class;
+  *n = 0;
+  return CLASS_END;
+}
+
+static size_t deepseek3_run(const uint8_t *s, size_t i, size_t len, unsigned set) {
+  size_t n;
+  while (in_set(deepseek3_class(s, i, len, &n), set)) i += n;
+  return i;
+}
+
+static bool is_ascii_letter(uint8_t c) {
+  return (uint8_t)((c | 0x20) - 'a') < 26;
+}
+
+/* White space and what no pattern matches, from the class of s[0] on. */
+static size_t deepseek3_rest(const uint8_t *s, size_t len, unsigned class) {
+  size_t i = 0, last = 0, after_newline = 0, n;
+  if (class == CLASS_SPACE) {
+    for (; (class = deepseek3_class(s, i, len, &n)) == CLASS_SPACE; i += n) {
+      last = i;
+      if (is_newline(s[i])) after_newline = i + n;
+    }
+    if (after_newline != 0) return after_newline;
+    return class == CLASS_END || last == 0 ? i : last;
+  }
+  for (; (class = deepseek3_class(s, i, len, &n)) == CLASS_OTHER; i += n) last = i;
+  return in_set(class, SET_LM) && last != 0 ? last : i; /* [^\r\nLPS]? takes the last along */
+}
+
+static size_t deepseek3_piece(const scan_rules *r, const uint8_t *s, size_t len) {
+  size_t n, m, k;
+  const uint32_t cp = utf8_decode(s, &n);
+  if (is_cjk(cp)) {
+    size_t i = n;
+    while (i < len && is_cjk(utf8_decode(s + i, &n))) i += n;
+    return i;
+  }
+  const unsigned class = unicode_class(cp);
+  if (class == CLASS_NUMBER) return digits_length(s, len, r->max_digits);
+  if (in_set(class, SET_PS) && cp < 0x80 && len > 1 && is_ascii_letter(s[1])) {
+    size_t i = 1;
+    while (i < len && is_ascii_letter(s[i])) i++;
+    return i;
+  }
+  if (in_set(class, SET_LM)) return deepseek3_run(s, n, len, SET_LM);
+  if (!in_set(class, SET_PS) && !is_newline(s[0]) &&
+      in_set(deepseek3_class(s, n, len, &m), SET_LM))
+    return deepseek3_run(s, n + m, len, SET_LM);
+  const size_t at = s[0] == ' ' ? 1 : 0;
+  if (!in_set(deepseek3_class(s, at, len, &k), SET_PS)) return deepseek3_rest(s, len, class);
+  size_t end = deepseek3_run(s, at + k, len, SET_PS);
+  while (end < len && is_newline(s[end])) end++;
+  return end;
+}
+
+#define SET_ALL ((1u << CLASS_END) - 1)
+
+static size_t whitespace_piece(const scan_rules *r, const uint8_t *s, size_t len) {
+  (void)r;
+  size_t n;
+  const bool space = class_at(s, 0, len, &n) == CLASS_SPACE;
+  return run_end(s, n, len, space ? SET_SPACE : SET_ALL & ~SET_SPACE);
+}
+
+enum word_kind { WORD_PART, WORD_SPACE, WORD_REST, WORD_END };
+
+static enum word_kind word_kind_at(const uint8_t *s, size_t i, size_t len, size_t *n) {
+  const unsigned class = class_at(s, i, len, n);
+  if (class == CLASS_END) return WORD_END;
+  if (in_set(class, SET_LM | SET_N) || s[i] == '_') return WORD_PART;
+  return class == CLASS_SPACE ? WORD_SPACE : WORD_REST;
+}
+
+static size_t words_piece(const scan_rules *r, const uint8_t *s, size_t len) {
+  (void)r;
+  size_t n, i = 0;
+  const enum word_kind first = word_kind_at(s, 0, len, &n);
+  do i += n;
+  while (word_kind_at(s, i, len, &n) == first);
+  return i;
+}
+
 static const scan_rules scan_table[] = {
     {"gpt2", gpt2_piece, {FAMILY_GPT2, 0, false}, EXACT_CONTRACTION, 0, false},
     {"cl100k", cl100k_piece, {FAMILY_CL100K, 3, false}, FOLDED_CONTRACTION, 3, false},
@@ -178,9 +282,33 @@ static const scan_rules scan_table[] = {
     {"llama3", cl100k_piece, {FAMILY_CL100K, 3, false}, FOLDED_CONTRACTION, 3, false},
     {"qwen2", cl100k_piece, {FAMILY_CL100K, 1, false}, FOLDED_CONTRACTION, 1, false},
     {"tekken", o200k_piece, {FAMILY_O200K, 1, false}, NO_CONTRACTION, 1, true},
+    {"deepseek3", deepseek3_piece, {FAMILY_NONE, 0, false}, NO_CONTRACTION, 3, false},
+    {"whitespace", whitespace_piece, {FAMILY_NONE, 0, false}, NO_CONTRACTION, 0, false},
+    {"words", words_piece, {FAMILY_NONE, 0, false}, NO_CONTRACTION, 0, false},
 };
 
 #define N_SCANNERS ((int)(sizeof scan_table / sizeof *scan_table))
+
+/* \p{N} or \p{N}+, and what lies between. */
+static size_t digits_piece(const scan_rules *r, const uint8_t *s, size_t len) {
+  size_t i = digits_length(s, len, r->max_digits), n;
+  if (i != 0) return i;
+  for (unsigned class; (class = class_at(s, i, len, &n)) != CLASS_NUMBER && class != CLASS_END;)
+    i += n;
+  return i;
+}
+
+static const scan_rules regex_table[] = {
+    {"\\p{N}", digits_piece, {FAMILY_NONE, 0, false}, NO_CONTRACTION, 1, false},
+    {"\\p{N}+", digits_piece, {FAMILY_NONE, 0, false}, NO_CONTRACTION, UINT_MAX, false},
+};
+
+const scan_rules *scan_find_regex(const char *text, size_t len) {
+  for (size_t i = 0; i < sizeof regex_table / sizeof *regex_table; i++)
+    if (strlen(regex_table[i].name) == len && memcmp(regex_table[i].name, text, len) == 0)
+      return &regex_table[i];
+  return NULL;
+}
 
 const scan_rules *scan_find(const char *name, size_t len) {
   for (int i = 0; i < N_SCANNERS; i++) {
@@ -192,6 +320,14 @@ const scan_rules *scan_find(const char *name, size_t len) {
 
 const char *scan_name(int i) {
   return i >= 0 && i < N_SCANNERS ? scan_table[i].name : NULL;
+}
+
+const char *scan_first_name(const scan_rules *r) {
+  const scan_rules *x = scan_table;
+  while (x->piece != r->piece || x->contraction != r->contraction ||
+         x->max_digits != r->max_digits || x->slash_ends_other != r->slash_ends_other)
+    x++;
+  return x->name;
 }
 
 size_t scan_piece(const scan_rules *r, const uint8_t *s, size_t len) {
@@ -222,4 +358,27 @@ size_t scan_pieces_by(blocks_list *list, const scan_rules *r, const uint8_t *s, 
 
 size_t scan_pieces(const scan_rules *r, const uint8_t *s, size_t len, size_t *ends, size_t max) {
   return scan_pieces_by(blocks_best(), r, s, len, ends, max);
+}
+
+/* Start of the run of characters of the set that ends at s[end]. */
+static size_t run_start(const uint8_t *s, size_t end, unsigned set) {
+  while (end > 0) {
+    size_t at = end - 1, n;
+    while (at > 0 && end - at < 4 && (s[at] & 0xc0) == 0x80) at--;
+    if (utf8_length(s + at, end - at) != end - at) break;
+    if (!in_set(unicode_class(utf8_decode(s + at, &n)), set)) break;
+    end = at;
+  }
+  return end;
+}
+
+/* A scanner looks at the piece, at a character and a contraction behind it, and further only where
+** it gave back: through the rest of a run of white space, or of U. */
+size_t scan_settled(const uint8_t *s, size_t len) {
+  enum { BEHIND = 8 }; /* bytes: a character and a contraction */
+  if (len <= BEHIND) return 0;
+  size_t at = len - BEHIND;
+  while (at > 0 && (s[at] & 0xc0) == 0x80) at--;
+  const size_t space = run_start(s, at, SET_SPACE), word = run_start(s, at, SET_U);
+  return space < word ? space : word;
 }

@@ -13,8 +13,13 @@
 
 typedef struct scan_rules scan_rules;
 
+/* The scanner that is equal to a regex which has no name, or NULL: those of single digits and of
+** runs of them, which other programs put before a named pattern. */
+const scan_rules *scan_find_regex(const char *text, size_t len);
 const scan_rules *scan_find(const char *name, size_t len); /* NULL: no such scanner */
 const char *scan_name(int i);                              /* NULL past the last */
+/* Of the names that split every text alike, the first: llama3 is cl100k. Not for scan_find_regex. */
+const char *scan_first_name(const scan_rules *);
 
 /* Length of the first piece of s, which is well-formed. len > 0. */
 size_t scan_piece(const scan_rules *, const uint8_t *s, size_t len);
@@ -25,5 +30,10 @@ enum { SCAN_LEAST = 64 };
 size_t scan_pieces(const scan_rules *, const uint8_t *s, size_t len, size_t *ends, size_t max);
 size_t scan_pieces_by(blocks_list *, const scan_rules *, const uint8_t *s, size_t len,
                       size_t *ends, size_t max); /* by a variant of one's choice */
+
+/* How far s[0 .. len), the start of a longer text, decides about itself: a piece of any scanner
+** that ends before the returned place ends there whatever follows. s is well-formed or not; len is
+** no place inside a character. */
+size_t scan_settled(const uint8_t *s, size_t len);
 
 #endif

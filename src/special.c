@@ -1,14 +1,18 @@
 /* special.c - the sorted list of names behind special.h. */
 #include "special.h"
 
+#include "unicode.h"
+#include "utf8.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct name_entry {
-  const uint8_t *text; /* of the slab */
-  size_t len;
+  const uint8_t *text; /* of the slab, once sealed */
+  size_t offset, len;
   size_t order; /* of adding: the first of equals counts */
   uint32_t id;
+  uint8_t flags; /* entry_flag */
 } name_entry;
 
 struct bpe_finder {
@@ -16,42 +20,45 @@ struct bpe_finder {
   name_entry *names; /* owned; sorted once sealed */
   size_t n, cap;
   uint8_t *slab; /* owned */
-  size_t slab_len;
+  size_t slab_len, slab_cap;
   bool first[256]; /* some name begins with this byte */
   int only;        /* the one byte that all names begin with, or -1 */
+  bpe_finder *late; /* owned; NULL: none */
 };
 
 void bpe_finder_free(bpe_finder *f) {
   if (f == NULL) return;
   const bpe_alloc a = f->alloc;
+  if (f->late != NULL) { /* one level: a late finder has none itself */
+    mem_free(&a, f->late->names);
+    mem_free(&a, f->late->slab);
+    mem_free(&a, f->late);
+  }
   mem_free(&a, f->names);
   mem_free(&a, f->slab);
   mem_free(&a, f);
 }
 
-bpe_status special_new(const bpe_alloc *a, size_t n, size_t bytes, bpe_error *e,
-                       bpe_finder **out) {
+bpe_status special_new(const bpe_alloc *a, bpe_error *e, bpe_finder **out) {
   *out = NULL;
   bpe_finder *f = mem_zero(a, 1, sizeof *f);
   if (f == NULL) return set_nomem(e);
   f->alloc = *a;
-  f->cap = n;
-  f->names = mem_new(a, n, sizeof *f->names);
-  f->slab = mem_new(a, bytes, 1);
-  if (f->names == NULL || f->slab == NULL) {
-    bpe_finder_free(f);
-    return set_nomem(e);
-  }
   *out = f;
   return BPE_OK;
 }
 
-bpe_status special_add(bpe_finder *f, const void *name, size_t len, uint32_t id, bpe_error *e) {
+bpe_status special_add(bpe_finder *f, const void *name, size_t len, uint32_t id, unsigned flags,
+                       bpe_error *e) {
   if (len == 0) return set_error(e, BPE_MISUSE, f->n, "empty special token");
-  uint8_t *to = f->slab + f->slab_len;
-  memcpy(to, name, len);
-  f->slab_len += len;
-  f->names[f->n] = (name_entry){to, len, f->n, id};
+  size_t need;
+  if (!size_add(f->slab_len, len, &need) ||
+      !mem_grow(&f->alloc, (void **)&f->slab, &f->slab_cap, need, 1) ||
+      !mem_grow(&f->alloc, (void **)&f->names, &f->cap, f->n + 1, sizeof *f->names))
+    return set_nomem(e);
+  memcpy(f->slab + f->slab_len, name, len);
+  f->names[f->n] = (name_entry){NULL, f->slab_len, len, f->n, id, (uint8_t)flags};
+  f->slab_len = need;
   f->n++;
   return BPE_OK;
 }
@@ -65,7 +72,8 @@ static int compare_names(const void *a, const void *b) {
 }
 
 void special_seal(bpe_finder *f) {
-  qsort(f->names, f->n, sizeof *f->names, compare_names);
+  for (size_t i = 0; i < f->n; i++) f->names[i].text = f->slab + f->names[i].offset;
+  if (f->n != 0) qsort(f->names, f->n, sizeof *f->names, compare_names);
   size_t kept = 0;
   for (size_t i = 0; i < f->n; i++) {
     const name_entry *x = &f->names[i];
@@ -102,9 +110,96 @@ static size_t longest_at(const bpe_finder *f, const uint8_t *text, size_t len) {
   return best;
 }
 
-uint32_t special_id(const bpe_finder *f, const void *name, size_t len) {
-  const size_t i = longest_at(f, name, len);
-  return i != f->n && f->names[i].len == len ? f->names[i].id : BPE_NONE;
+void special_set_late(bpe_finder *f, bpe_finder *late) {
+  f->late = late;
+}
+
+const bpe_finder *special_late(const bpe_finder *f) {
+  return f->late;
+}
+
+bool special_is_plain(const bpe_finder *f) {
+  if (f == NULL) return true;
+  for (size_t i = 0; i < f->n; i++)
+    if (f->names[i].flags & (ENTRY_LSTRIP | ENTRY_RSTRIP | ENTRY_WORD)) return false;
+  return f->late == NULL;
+}
+
+size_t special_longest(const bpe_finder *f) {
+  size_t longest = 0;
+  for (size_t i = 0; f != NULL && i < f->n; i++)
+    if (f->names[i].len > longest) longest = f->names[i].len;
+  return longest;
+}
+
+size_t special_count(const bpe_finder *f) {
+  return f->n;
+}
+
+uint32_t special_id(const bpe_finder *f, const void *name, size_t len, unsigned *flags) {
+  for (; f != NULL; f = f->late) {
+    const size_t i = longest_at(f, name, len);
+    if (i == f->n || f->names[i].len != len) continue;
+    if (flags != NULL) *flags = f->names[i].flags;
+    return f->names[i].id;
+  }
+  return BPE_NONE;
+}
+
+/* Start of the character that ends at text[at], at > 0; at - 1 where that is malformed. */
+static size_t char_before(const uint8_t *text, size_t at) {
+  for (size_t n = 1; n <= 4 && n <= at; n++)
+    if (utf8_length(text + at - n, n) == n) return at - n;
+  return at - 1;
+}
+
+static unsigned class_of(const uint8_t *s, size_t len, uint32_t *cp) {
+  size_t n;
+  *cp = 0;
+  if (utf8_length(s, len) == 0) return CLASS_OTHER;
+  *cp = utf8_decode(s, &n);
+  return unicode_class(*cp);
+}
+
+/* \w but for number-like symbols, which count as word characters here. */
+static bool is_word(const uint8_t *s, size_t len) {
+  uint32_t cp;
+  const unsigned class = class_of(s, len, &cp);
+  if (CLASS_BIT(class) & (CLASSES_L | CLASS_BIT(CLASS_MARK) | CLASS_BIT(CLASS_NUMBER))) return true;
+  switch (cp) { /* connector punctuation, joiners */
+    case 0x5f: case 0x200c: case 0x200d: case 0x203f: case 0x2040: case 0x2054: case 0xfe33:
+    case 0xfe34: case 0xfe4d: case 0xfe4e: case 0xfe4f: case 0xff3f: return true;
+    default: break;
+  }
+  return (cp >= 0x24b6 && cp <= 0x24e9) || (cp >= 0x1f130 && cp <= 0x1f149) ||
+         (cp >= 0x1f150 && cp <= 0x1f169) || (cp >= 0x1f170 && cp <= 0x1f189); /* circled letters */
+}
+
+static bool is_space(const uint8_t *s, size_t len) {
+  uint32_t cp;
+  return class_of(s, len, &cp) == CLASS_SPACE;
+}
+
+/* What the name's flags make of its match; false: it does not count. */
+static bool apply_flags(unsigned flags, const uint8_t *text, size_t from, size_t len,
+                        special_match *m) {
+  size_t stop = m->start + m->len;
+  if (flags & ENTRY_WORD) {
+    const size_t before = m->start == 0 ? 0 : char_before(text, m->start);
+    if (m->start > 0 && is_word(text + before, m->start - before)) return false;
+    if (stop < len && is_word(text + stop, len - stop)) return false;
+  }
+  if (flags & ENTRY_LSTRIP) {
+    while (m->start > from) {
+      const size_t before = char_before(text, m->start);
+      if (before < from || !is_space(text + before, m->start - before)) break;
+      m->start = before;
+    }
+  }
+  if (flags & ENTRY_RSTRIP)
+    while (stop < len && is_space(text + stop, len - stop)) stop += utf8_length(text + stop, len - stop);
+  m->len = stop - m->start;
+  return true;
 }
 
 special_match special_next(const bpe_finder *f, const uint8_t *text, size_t from, size_t len) {
@@ -117,7 +212,10 @@ special_match special_next(const bpe_finder *f, const uint8_t *text, size_t from
       continue;
     }
     const size_t k = longest_at(f, text + i, len - i);
-    if (k != f->n) return (special_match){i, f->names[k].len, f->names[k].id};
+    if (k == f->n) continue;
+    special_match m = {i, f->names[k].len, f->names[k].id};
+    if (f->names[k].flags == 0 || apply_flags(f->names[k].flags, text, from, len, &m)) return m;
+    i += m.len - 1;
   }
   return (special_match){len, 0, BPE_NONE};
 }

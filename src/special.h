@@ -4,25 +4,36 @@
 ** Names are kept sorted; from a byte that begins some name, the range of names that agree with
 ** the text so far is narrowed byte by byte, so a place costs at most the longest name times a
 ** binary search, whatever the number of names.
+**
+** A name may take the white space around it along, or count only where no word character touches
+** it. A match that does not count hides what it covers: the search goes on behind it.
 */
 #ifndef SPECIAL_H
 #define SPECIAL_H
 
-#include "base.h"
+#include "vocab.h"
 
 typedef struct special_match {
-  size_t start, len; /* of the text; start == the text's length: none */
+  size_t start, len; /* of the text, white space included; start == the text's length: none */
   uint32_t id;       /* BPE_NONE for a string that is no token of the model */
 } special_match;
 
-/* n names to come, of `bytes` bytes in all. */
-bpe_status special_new(const bpe_alloc *, size_t n, size_t bytes, bpe_error *, bpe_finder **out);
-/* Copies a name; refuses an empty one. A name added twice keeps the first id. */
-bpe_status special_add(bpe_finder *, const void *name, size_t len, uint32_t id, bpe_error *);
+bpe_status special_new(const bpe_alloc *, bpe_error *, bpe_finder **out);
+/* Copies a name; refuses an empty one. A name added twice keeps the first id. flags: those of
+** enum entry_flag that say how a name is found. */
+bpe_status special_add(bpe_finder *, const void *name, size_t len, uint32_t id, unsigned flags,
+                       bpe_error *);
 void special_seal(bpe_finder *);
-/* Id of exactly this name, or BPE_NONE. */
-uint32_t special_id(const bpe_finder *, const void *name, size_t len);
-/* The first match that starts in text[from .. len). */
+/* Hangs the names that are looked for in normalized text behind the others; it is moved. */
+void special_set_late(bpe_finder *, bpe_finder *late);
+const bpe_finder *special_late(const bpe_finder *); /* NULL: there are none */
+size_t special_count(const bpe_finder *);
+size_t special_longest(const bpe_finder *f); /* bytes of the longest name; f may be NULL */
+/* Whether each name is found wherever it stands and takes nothing else along; f may be NULL. */
+bool special_is_plain(const bpe_finder *f);
+/* Id of exactly this name, late ones included, or BPE_NONE. *flags may be NULL. */
+uint32_t special_id(const bpe_finder *, const void *name, size_t len, unsigned *flags);
+/* The first match in text[from .. len). What comes before `from` is looked at, never taken. */
 special_match special_next(const bpe_finder *, const uint8_t *text, size_t from, size_t len);
 
 #endif

@@ -2,7 +2,9 @@
 **
 ** A pattern is a scanner, a regex or "none". Malformed UTF-8 is cut out first: a maximal run of
 ** it is one piece, and each well-formed run between is a text of its own, whose end lookahead
-** sees. What a regex does not match between two matches is a piece too. "none" never cuts.
+** sees. What a regex does not match between two matches is a piece too. "none" never cuts. A
+** chain cuts by its first pattern, each piece of that by the second, and so on; every piece is a
+** text of its own to the next pattern.
 **
 **     split_start(&sp, pattern, text, 0, len);
 **     while (sp.at < len) { st = split_next(&sp, &stop, e); ... piece is [old sp.at, stop) ... }
@@ -18,8 +20,10 @@ struct bpe_pattern {
   char *text; /* owned, NUL-terminated: the name or the regex */
   size_t len;
   bool is_regex;
-  const scan_rules *scan; /* at most one of these is set; neither: "none" */
+  const scan_rules *scan; /* at most one of these is set; none: "none" */
   regex *regex;           /* owned */
+  bpe_pattern **chain;    /* owned, and so are its patterns, which are no chains */
+  size_t n_chain;
 };
 
 enum { SPLIT_BATCH = 256 };
@@ -38,6 +42,9 @@ typedef struct splitter {
   const bpe_pattern *match_of;
   int (*stop)(void *ctx); /* as in bpe_walk_options */
   void *stop_ctx;
+  struct splitter *levels; /* owned; one for each pattern of a chain, over a piece of the last */
+  size_t n_levels;
+  bpe_alloc alloc; /* of levels */
   size_t ends[SPLIT_BATCH];
 } splitter;
 

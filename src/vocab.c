@@ -37,13 +37,18 @@ static int compare_entries(const void *a, const void *b) {
   return x->offset < y->offset ? -1 : x->offset > y->offset; /* as they were added */
 }
 
-/* Sorts entries unless they came in order, and sets what follows from the order. */
-static bpe_status seal_entries(vocab *v, bpe_error *e) {
+void vocab_sort(vocab *v) {
   bool sorted = true;
   for (size_t i = 1; i < v->n_entries && sorted; i++)
     sorted = compare_entries(&v->entries[i - 1], &v->entries[i]) < 0;
   if (!sorted) qsort(v->entries, v->n_entries, sizeof *v->entries, compare_entries);
+  v->n_dense = 0;
   while (v->n_dense < v->n_entries && v->entries[v->n_dense].id == v->n_dense) v->n_dense++;
+}
+
+/* Sorts the entries and sets what follows from their order. */
+static bpe_status seal_entries(vocab *v, bpe_error *e) {
+  vocab_sort(v);
   memset(v->byte_ids, 0xff, sizeof v->byte_ids);
   for (size_t i = 0; i < v->n_entries; i++) {
     const vocab_entry *t = &v->entries[i];
@@ -60,10 +65,25 @@ static bpe_status seal_entries(vocab *v, bpe_error *e) {
     }
     if (t->len > v->longest) v->longest = t->len;
     const uint8_t first = v->slab[t->offset];
-    if (t->kind == BPE_TOKEN && t->len == 1 && v->byte_ids[first] == BPE_NONE)
+    const unsigned role = t->flags & (ENTRY_FALLBACK | ENTRY_UNUSED);
+    if (entry_merges(t) && t->len == 1 && role == (v->chars ? ENTRY_FALLBACK : 0u) &&
+        v->byte_ids[first] == BPE_NONE)
       v->byte_ids[first] = t->id;
   }
   return BPE_OK;
+}
+
+/* Indexes the entries that merge and are, or are not, last choices. */
+static void index_some(vocab *v, bool last) {
+  for (size_t k = 0; k < v->n_entries; k++) {
+    const vocab_entry *t = &v->entries[k];
+    if (!entry_merges(t) || last != ((t->flags & (ENTRY_FALLBACK | ENTRY_UNUSED)) != 0)) continue;
+    const uint64_t h = hash_bytes(vocab_bytes(v, t), t->len) >> 32;
+    size_t i = (size_t)h & v->byte_mask;
+    /* Equal bytes: the lower id, which is there already, is met first by every search. */
+    while (v->byte_slots[i] != 0) i = (i + 1) & v->byte_mask;
+    v->byte_slots[i] = h << 32 | (k + 1);
+  }
 }
 
 static bpe_status index_bytes(vocab *v, bpe_error *e) {
@@ -71,15 +91,8 @@ static bpe_status index_bytes(vocab *v, bpe_error *e) {
   v->byte_slots = mem_zero(&v->alloc, n, sizeof *v->byte_slots);
   if (v->byte_slots == NULL) return set_nomem(e);
   v->byte_mask = n - 1;
-  for (size_t k = 0; k < v->n_entries; k++) {
-    const vocab_entry *t = &v->entries[k];
-    if (t->kind != BPE_TOKEN) continue;
-    const uint64_t h = hash_bytes(vocab_bytes(v, t), t->len) >> 32;
-    size_t i = (size_t)h & v->byte_mask;
-    /* Equal bytes: the lower id, which is there already, is met first by every search. */
-    while (v->byte_slots[i] != 0) i = (i + 1) & v->byte_mask;
-    v->byte_slots[i] = h << 32 | (k + 1);
-  }
+  index_some(v, false);
+  index_some(v, true);
   return BPE_OK;
 }
 
@@ -123,7 +136,8 @@ static bpe_status bad_merge(const vocab_merge *m, const char *what, bpe_error *e
 
 static const vocab_entry *operand(const vocab *v, uint32_t id) {
   const size_t i = vocab_find_id(v, id);
-  return i != v->n_entries && v->entries[i].kind == BPE_TOKEN ? &v->entries[i] : NULL;
+  if (i == v->n_entries || !entry_merges(&v->entries[i])) return NULL;
+  return v->entries[i].flags & (ENTRY_FALLBACK | ENTRY_UNUSED) ? NULL : &v->entries[i];
 }
 
 static bpe_status check_merge(const vocab *v, const vocab_merge *m, bpe_error *e) {
@@ -158,6 +172,7 @@ static bpe_status index_byte_pairs(vocab *v, bpe_error *e) {
   v->byte_pairs = mem_new(&v->alloc, 1 << 16, sizeof *v->byte_pairs);
   if (v->byte_pairs == NULL) return set_nomem(e);
   memset(v->byte_pairs, 0xff, (1 << 16) * sizeof *v->byte_pairs);
+  if (v->chars) return BPE_OK;
   for (size_t i = 0; i < v->n_merges; i++) {
     const vocab_merge *m = &v->merges[i];
     const vocab_entry *t = &v->entries[vocab_find_id(v, m->id)];

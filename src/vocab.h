@@ -2,7 +2,11 @@
 **
 ** Entries stand in order of id; their bytes lie in one slab. An entry is `direct` when its bytes,
 ** taken as one piece, are known to merge to it, so that a piece found among the tokens needs no
-** merging. Only BPE_TOKEN entries are found by bytes here; specials are special.h's.
+** merging. Only entries that take part in merging are found by bytes here; the names of specials
+** are special.h's.
+**
+** A vocabulary of characters (`chars`) begins merging with characters, not bytes: a character
+** that is no token falls back on the tokens of its bytes, which merge with nothing.
 **
 **     const size_t i = vocab_find_bytes(v, (const uint8_t *)"hello", 5);
 **     if (i != v->n_entries) ... v->entries[i].id ...
@@ -12,10 +16,21 @@
 
 #include "map.h"
 
+enum entry_flag {
+  ENTRY_FALLBACK = 1 << 0, /* stands for its one byte where the character is no token */
+  ENTRY_UNUSED = 1 << 1,   /* decodes, but no text becomes it */
+  ENTRY_MERGES = 1 << 2,   /* special or added, and takes part in merging as well */
+  ENTRY_LSTRIP = 1 << 3,   /* in a text, takes the white space before it along */
+  ENTRY_RSTRIP = 1 << 4,   /* and after it */
+  ENTRY_WORD = 1 << 5,     /* is found only where no word character touches it */
+  ENTRY_LATE = 1 << 6      /* is looked for in normalized text, after the others */
+};
+
 typedef struct vocab_entry {
   uint32_t id;
   uint32_t offset, len; /* of the slab; len > 0 */
   uint8_t kind;         /* bpe_kind */
+  uint8_t flags;        /* entry_flag */
   bool direct;
 } vocab_entry;
 
@@ -47,9 +62,13 @@ typedef struct vocab {
   byte_pair *byte_pairs; /* owned; [first << 8 | second], what `pairs` says of their ids */
   uint32_t byte_ids[256]; /* id of each single byte; BPE_NONE: there is none */
   bool whole;             /* a piece that is a token is emitted whole: every token is direct */
+  bool chars;             /* merging begins with characters; byte_ids are the fallbacks */
 } vocab;
 
 void vocab_clear(vocab *);
+
+/* Puts the entries in order of id, so that vocab_find_id finds them. */
+void vocab_sort(vocab *);
 
 /* Sorts, checks and indexes what a builder has put into entries, slab, merges and counts. */
 bpe_status vocab_seal(vocab *, bpe_error *);
@@ -61,7 +80,12 @@ static inline const uint8_t *vocab_bytes(const vocab *v, const vocab_entry *e) {
   return v->slab + e->offset;
 }
 
-/* The BPE_TOKEN entry of exactly these bytes with the lowest id, or n_entries. */
+static inline bool entry_merges(const vocab_entry *e) {
+  return e->kind == BPE_TOKEN || (e->flags & ENTRY_MERGES);
+}
+
+/* The entry that merges, of exactly these bytes, with the lowest id, or n_entries. Fallbacks and
+** unused entries come after all others. */
 static inline size_t vocab_find_bytes(const vocab *v, const uint8_t *s, size_t len) {
   const uint64_t h = hash_bytes(s, len) >> 32;
   for (size_t i = (size_t)h & v->byte_mask;; i = (i + 1) & v->byte_mask) {

@@ -24,6 +24,11 @@ model: special split vocab
 builder: merge model
 model_digest: model sha256
 encode: merge model
+natural: utf8
+rewalk: encode merge model vocab
+window: rewalk natural utf8 encode merge model
+trace: encode merge model
+stream: encode merge model utf8
 decode: model
 builtin: model builtin_data
 builtin_data:

@@ -139,11 +139,13 @@ static bpe_status run_named_pattern(stage *s) {
 }
 
 static bpe_status run_regex_pattern(stage *s) {
-  return new_pattern(s, "(?i:'s|'t)|[^\\r\\n\\pL\\pN]?\\pL+|(?<=x)y{1,30}|\\s+(?!\\S)|[\\x{4e00}-\\x{9fff}]+",
+  return new_pattern(s,
+                     "(?i:'s|'t)|[^\\r\\n\\pL\\pN]?\\pL+|(?<=x)y{1,30}|\\s+(?!\\S)|"
+                     "[\\x{4e00}-\\x{9fff}]+",
                      true);
 }
 
-/* ---- Finders ---------------------------------------------------------------------------------- */
+/* ---- Finders --------------------------------------------------------------------------------- */
 
 static bpe_status found(stage *s, bpe_status st, bpe_finder *f) {
   static const char sample[] = "x<|1|><|4|>";
@@ -183,7 +185,7 @@ static bpe_status run_forbidden(stage *s) {
   return found(s, st, f);
 }
 
-/* ---- Encoding --------------------------------------------------------------------------------- */
+/* ---- Encoding -------------------------------------------------------------------------------- */
 
 static bpe_status run_coder(stage *s) {
   bpe_coder *c = (bpe_coder *)s;
@@ -269,7 +271,7 @@ static bpe_status run_repair(stage *s) {
   return buffered(s, bpe_utf8_repair(text, TEXT_LEN, BPE_REPAIR_REPLACE, &s->e, &b), &b);
 }
 
-/* ---- The loop --------------------------------------------------------------------------------- */
+/* ---- The loop -------------------------------------------------------------------------------- */
 
 static const struct {
   const char *name;

@@ -66,7 +66,8 @@ void oracle_list_clear(oracle_list *list) {
 /* ---- Published patterns and special tokens --------------------------------------------------- */
 
 /* gpt2, cl100k, o200k: pat_str of the tiktoken package, before the possessive rewrites. llama3,
-** qwen2, tekken: the Split regex in the tokenizer.json of Llama 3, Qwen 2.5 and Mistral Nemo. */
+** qwen2, tekken, deepseek3: the Split regexes in the tokenizer.json of Llama 3, Qwen 2.5, Mistral
+** Nemo and DeepSeek V3. */
 #define CONTRACTION "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 #define NOT_WORD "[^\\r\\n\\p{L}\\p{N}]?"
 #define UPPERS "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
@@ -84,6 +85,10 @@ static const struct {
   {"qwen2", CONTRACTION "|" NOT_WORD "\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|" BLANKS},
   {"tekken", NOT_WORD UPPERS "*" LOWERS "+|" NOT_WORD UPPERS "+" LOWERS
              "*|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|" BLANKS},
+  {"deepseek3", "\\p{N}{1,3}\n"
+                "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+\n"
+                "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|"
+                "[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\\r\\n]*|" BLANKS},
   {"whitespace", "\\s+|\\S+"},
   {"words", "[\\p{L}\\p{M}\\p{N}_]+|\\s+|[^\\s\\p{L}\\p{M}\\p{N}_]+"},
 };
@@ -176,6 +181,18 @@ typedef struct scratch {
 } scratch;
 
 static void split_stretch(oracle_regex *re, const uint32_t *cps, const size_t *offsets, size_t n,
+                          oracle_list *lengths);
+
+/* Characters from .. to - 1 are a piece of re's, and a text for the next step if there is one. */
+static void end_piece(const oracle_regex *re, const uint32_t *cps, const size_t *offsets,
+                      size_t from, size_t to, oracle_list *lengths) {
+  oracle_regex *next = oracle_regex_next(re);
+  if (from == to) return;
+  if (next) split_stretch(next, cps + from, offsets + from, to - from, lengths);
+  else oracle_list_add(lengths, (uint32_t)(offsets[to] - offsets[from]));
+}
+
+static void split_stretch(oracle_regex *re, const uint32_t *cps, const size_t *offsets, size_t n,
                           oracle_list *lengths) {
   size_t gap = 0; /* first character that no piece has yet */
   for (size_t at = 0; at < n;) {
@@ -184,11 +201,11 @@ static void split_stretch(oracle_regex *re, const uint32_t *cps, const size_t *o
       at++;
       continue;
     }
-    if (gap < at) oracle_list_add(lengths, (uint32_t)(offsets[at] - offsets[gap]));
-    oracle_list_add(lengths, (uint32_t)(offsets[end] - offsets[at]));
+    end_piece(re, cps, offsets, gap, at, lengths);
+    end_piece(re, cps, offsets, at, end, lengths);
     at = gap = end;
   }
-  if (gap < n) oracle_list_add(lengths, (uint32_t)(offsets[n] - offsets[gap]));
+  end_piece(re, cps, offsets, gap, n, lengths);
 }
 
 void oracle_split(oracle_regex *re, const void *text, size_t len, oracle_list *lengths) {

@@ -50,7 +50,9 @@ bool oracle_classes_has(const oracle_classes *, const char *name, uint32_t cp);
 /* A compiled pattern with its backtracking stack: one thread at a time. */
 typedef struct oracle_regex oracle_regex;
 
+/* Of a pattern of several lines the first is compiled, and the others hang on it as `next`. */
 oracle_regex *oracle_regex_new(const oracle_classes *, const char *pattern);
+oracle_regex *oracle_regex_next(const oracle_regex *); /* borrowed; NULL: that is all */
 /* The same without the line on stderr: what is wrong, and how many characters were read. */
 oracle_regex *oracle_regex_try(const oracle_classes *, const char *pattern, const char **error,
                                size_t *at);
@@ -125,5 +127,36 @@ typedef struct oracle_result {
 void oracle_encode(const oracle_model *, const void *text, size_t len, const oracle_special *,
                    size_t n_special, oracle_result *out);
 void oracle_result_clear(oracle_result *);
+
+/* ---- Training (oracle_train.c) --------------------------------------------------------------- */
+
+typedef struct oracle_row {
+  const char *text;
+  size_t len;
+  uint64_t weight; /* 0: the row does not count */
+} oracle_row;
+
+typedef struct oracle_train_options {
+  const oracle_classes *classes; /* for skip_space */
+  oracle_regex *regex;           /* NULL: pattern none */
+  bool pretokenized;             /* the regex is not applied */
+  bool skip_space;               /* pieces that begin with white space do not count */
+  const oracle_special *specials; /* their ids do not matter */
+  size_t n_specials;
+  enum { ORACLE_SPECIALS_LAST, ORACLE_SPECIALS_FIRST, ORACLE_SPECIALS_AFTER_BYTES } place;
+  enum { ORACLE_TIE_BYTES, ORACLE_TIE_IDS, ORACLE_TIE_FIRST } tie;
+  bool gpt2_bytes;
+  uint64_t min_frequency, max_token_length; /* 0: none */
+} oracle_train_options;
+
+typedef struct oracle_trained {
+  uint32_t left, right, id;
+  uint64_t count;
+} oracle_trained;
+
+/* Learns up to `max` merges, ids up to 4095; returns how many there are. *tokens: of the rows
+** after the last of them, each as often as its row counts. */
+size_t oracle_train(const oracle_row *, size_t n, const oracle_train_options *,
+                    oracle_trained *merges, size_t max, uint64_t *tokens);
 
 #endif

@@ -8,6 +8,8 @@
 ** Letters within (?i:...) match their two ASCII cases, s also U+017F: what the reference engines
 ** do for the letters that the published patterns have there.
 **
+** Several patterns, one per line, are steps: each splits the pieces of the one before.
+**
 ** Invariant: a match is what a textbook backtracking engine finds, alternatives in order, each
 ** repetition as long as possible first. The backtracking stack is on the heap, and a repetition
 ** of one class is a single entry in it, so a run of a million letters is no danger. Only nesting
@@ -151,6 +153,7 @@ typedef struct frame {
 } frame;
 
 struct oracle_regex {
+  oracle_regex *next; /* owned; splits the pieces of this one further */
   uint64_t **sets;
   size_t n_sets;
   node *nodes;
@@ -469,7 +472,7 @@ oracle_regex *oracle_regex_try(const oracle_classes *classes, const char *patter
   oracle_regex *re = oracle_realloc(NULL, sizeof *re);
   memset(re, 0, sizeof *re);
   parser p = {.re = re, .classes = classes};
-  const size_t len = strlen(pattern);
+  const size_t len = strcspn(pattern, "\n");
   p.cps = oracle_realloc(NULL, (len + 1) * sizeof *p.cps);
   for (size_t at = 0, step; at < len; at += step) {
     step = oracle_utf8((const uint8_t *)pattern + at, len - at, &p.cps[p.n++]);
@@ -483,13 +486,14 @@ oracle_regex *oracle_regex_try(const oracle_classes *classes, const char *patter
   free(p.cps);
   *error = p.error;
   *error_at = p.at;
-  if (p.error) {
-    oracle_regex_free(re);
-    return NULL;
+  if (!p.error) {
+    emit_node(re, root);
+    emit(re, (inst){.op = OP_ACCEPT});
+    if (pattern[len]) re->next = oracle_regex_try(classes, pattern + len + 1, error, error_at);
   }
-  emit_node(re, root);
-  emit(re, (inst){.op = OP_ACCEPT});
-  return re;
+  if (!*error) return re;
+  oracle_regex_free(re);
+  return NULL;
 }
 
 oracle_regex *oracle_regex_new(const oracle_classes *classes, const char *pattern) {
@@ -500,8 +504,13 @@ oracle_regex *oracle_regex_new(const oracle_classes *classes, const char *patter
   return re;
 }
 
+oracle_regex *oracle_regex_next(const oracle_regex *re) {
+  return re->next;
+}
+
 void oracle_regex_free(oracle_regex *re) {
   if (!re) return;
+  oracle_regex_free(re->next);
   for (size_t i = 0; i < re->n_sets; i++) free(re->sets[i]);
   free(re->sets);
   free(re->nodes);

@@ -1,7 +1,7 @@
 /* prop.c - random texts through the core and through the oracle, which must agree.
 **
-**     prop [--cases N] [--seed S|time] [--only CASE] [--jobs J] [--sabotage 1]
-**          [--encodings DIR] [--classes FILE]
+**     prop [--cases N] [--sql N] [--seed S|time] [--only CASE] [--only-sql CASE]
+**          [--jobs J] [--core] [--sabotage] [--ext ./bpe] [--encodings DIR] [--classes FILE]
 **
 ** For any bytes x and any tokenizer: the walk's pieces tile x and are the oracle's, with the
 ** oracle's ids; the bytes of the ids tile x; count, JSON and packed ids are those of the walk; the
@@ -11,11 +11,15 @@
 ** Cases come in groups of GROUP that share a tokenizer: a built-in encoding or, one group in
 ** three, a random one. Seed and number decide everything, so `--seed S --only CASE` repeats one
 ** (with the rest of its group before it, because the coder remembers). On a failure the text is
-** shrunk as long as something fails, byte by byte. --sabotage 1 gives the oracle wrong patterns, to
-** show that a failure is one. Last line: N passed, N failed.
+** shrunk as long as something fails, byte by byte. --sabotage gives the oracle wrong patterns, to
+** show that a failure is one.
+**
+** A smaller number of cases (--sql) asks the same of the built extension; --core leaves them out.
+** Last line: N passed, N failed.
 */
 #define _POSIX_C_SOURCE 200809L
 #include "prop_check.h"
+#include "prop_sql.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,17 +38,18 @@ static const uint8_t shares[N_BUILTINS] = {6, 4, 7, 7, 6, 1, 1};
 
 /* What a process has done; added up at the end. */
 typedef struct tally {
-  uint64_t passed, failed;
+  uint64_t passed, failed, through_sql;
   uint64_t kinds[PROP_KINDS], subjects[N_BUILTINS + 1];
   uint64_t malformed, lengths[4]; /* up to 64, 300, 1023, above */
   prop_counts counts;
 } tally;
 
 typedef struct options {
-  uint64_t seed, cases, only; /* only: UINT64_MAX for all */
+  uint64_t seed, cases, sql;
+  uint64_t only, only_sql; /* UINT64_MAX: all */
   uint32_t jobs;
   bool sabotage;
-  const char *encodings, *classes;
+  const char *encodings, *classes, *extension;
 } options;
 
 typedef struct job {
@@ -62,8 +67,21 @@ static void print_hex(const char *label, const uint8_t *bytes, size_t len) {
   printf("%s\n", len > 400 ? "..." : "");
 }
 
+/* What is asked of a text: whether it still fails, from a fresh start. */
+typedef struct question {
+  prop_subject *s;
+  const prop_mode *mode; /* NULL: through SQL */
+  prop_sql *sql;
+  bool allow, as_text;
+} question;
+
+static const char *ask(const question *q, const uint8_t *text, size_t len) {
+  if (!q->mode) return prop_sql_check(q->sql, q->s, q->allow, q->as_text, text, len);
+  return prop_subject_forget(q->s) ? prop_check(q->s, q->mode, text, len, NULL) : "no coder";
+}
+
 /* Takes out halves, quarters, ..., single bytes, as long as the text fails without them. */
-static void shrink(prop_subject *s, const prop_mode *mode, prop_text *text) {
+static void shrink(const question *q, prop_text *text) {
   uint8_t *shorter = oracle_realloc(NULL, text->len);
   for (size_t step = text->len; step > 0;) {
     bool shrunk = false;
@@ -72,7 +90,7 @@ static void shrink(prop_subject *s, const prop_mode *mode, prop_text *text) {
       const size_t len = text->len - out;
       memcpy(shorter, text->bytes, at);
       memcpy(shorter + at, text->bytes + at + out, len - at);
-      if (prop_subject_forget(s) && prop_check(s, mode, shorter, len, NULL) != NULL) {
+      if (ask(q, shorter, len) != NULL) {
         memcpy(text->bytes, shorter, len);
         text->len = len;
         shrunk = true;
@@ -86,29 +104,37 @@ static void shrink(prop_subject *s, const prop_mode *mode, prop_text *text) {
   free(shorter);
 }
 
-static void report(job *j, prop_subject *s, uint64_t number, const prop_mode *mode,
-                   prop_text *text, const char *what) {
-  printf("FAILED --seed %llu --only %llu: %s\n  tokenizer %s; ", (unsigned long long)j->o->seed,
-         (unsigned long long)number, what, s->name);
-  prop_mode_print(mode);
+static void report(const job *j, const question *q, uint64_t number, prop_text *text,
+                   const char *what) {
+  printf("FAILED --seed %llu --only%s %llu: %s\n  tokenizer %s; ",
+         (unsigned long long)j->o->seed, q->mode ? "" : "-sql", (unsigned long long)number, what,
+         q->s->name);
+  if (q->mode) prop_mode_print(q->mode, q->s);
+  else printf("%s, as %s\n", q->allow ? "everything allowed" : "nothing allowed",
+              q->as_text ? "TEXT" : "BLOB");
   print_hex("text", text->bytes, text->len);
-  prop_check_print();
-  const char *again =
-    prop_subject_forget(s) ? prop_check(s, mode, text->bytes, text->len, NULL) : what;
-  if (!again) {
-    printf("  but not with a new coder: it depends on the texts before\n");
+  if (q->mode) prop_check_print();
+  if (!ask(q, text->bytes, text->len)) {
+    printf("  but not from a fresh start: it depends on the texts before\n");
   } else {
-    shrink(s, mode, text);
-    prop_subject_forget(s);
-    again = prop_check(s, mode, text->bytes, text->len, NULL);
+    shrink(q, text);
+    const char *again = ask(q, text->bytes, text->len);
     printf("  shrunk: %s\n", again ? again : "(passes now)");
     print_hex("text", text->bytes, text->len);
-    prop_check_print();
+    if (q->mode) prop_check_print();
   }
   fflush(stdout);
 }
 
 /* ---- Cases ----------------------------------------------------------------------------------- */
+
+/* One of the built-in encodings, made when it is first wanted. */
+static prop_subject *builtin_subject(job *j, prop_rng *rng) {
+  int i = 0;
+  for (uint32_t r = prop_below(rng, 32); r >= shares[i]; i++) r -= shares[i];
+  prop_subject *s = &j->builtin[i];
+  return s->model || prop_subject_builtin(s, &j->world, builtins[i]) ? s : NULL;
+}
 
 static bool is_well_formed(const prop_text *text) {
   uint32_t cp;
@@ -131,7 +157,26 @@ static void run_case(job *j, prop_subject *s, uint64_t number, prop_text *text) 
   if (!what) {
     t->passed++;
   } else if (t->failed++ < MAX_FAILURES) {
-    report(j, s, number, &mode, text, what);
+    report(j, &(question){.s = s, .mode = &mode}, number, text, what);
+  }
+}
+
+static void run_sql_case(job *j, prop_sql *sql, uint64_t number, prop_text *text) {
+  prop_rng rng = prop_seed(~j->o->seed, UINT64_MAX - number);
+  prop_subject *s = builtin_subject(j, &rng);
+  if (!s) {
+    j->t.failed++;
+    return;
+  }
+  const question q = {.s = s, .sql = sql, .allow = prop_one_in(&rng, 3),
+                      .as_text = prop_one_in(&rng, 2)};
+  prop_text_make(text, &rng, &s->source);
+  const char *what = ask(&q, text->bytes, text->len);
+  j->t.through_sql++;
+  if (!what) {
+    j->t.passed++;
+  } else if (j->t.failed++ < MAX_FAILURES) {
+    report(j, &q, number, text, what);
   }
 }
 
@@ -142,11 +187,9 @@ static prop_subject *group_subject(job *j, uint64_t group, prop_subject *own) {
     j->t.subjects[N_BUILTINS]++;
     return prop_subject_random(own, &j->world, j->o->seed, group) ? own : NULL;
   }
-  int i = 0;
-  for (uint32_t r = prop_below(&rng, 32); r >= shares[i]; i++) r -= shares[i];
-  j->t.subjects[i]++;
-  prop_subject *s = &j->builtin[i];
-  return s->model || prop_subject_builtin(s, &j->world, builtins[i]) ? s : NULL;
+  prop_subject *s = builtin_subject(j, &rng);
+  if (s) j->t.subjects[s - j->builtin]++;
+  return s;
 }
 
 static void run_group(job *j, uint64_t group, uint64_t end) {
@@ -165,17 +208,39 @@ static void run_group(job *j, uint64_t group, uint64_t end) {
   prop_text_clear(&text);
 }
 
-static void run_job(job *j, uint32_t which) {
+static void run_core(job *j, uint32_t which) {
   const options *o = j->o;
   const bool all = o->only == UINT64_MAX;
   const uint64_t end = all ? o->cases : o->only + 1;
-  if (!prop_world_open(&j->world, o->encodings, o->classes)) {
+  for (uint64_t g = all ? which : o->only / GROUP; g * GROUP < end; g += o->jobs) {
+    run_group(j, g, end);
+  }
+}
+
+static void run_sql(job *j, uint32_t which) {
+  const options *o = j->o;
+  const bool all = o->only_sql == UINT64_MAX;
+  prop_text text = {0};
+  prop_sql sql;
+  if (!prop_sql_open(&sql, o->extension)) {
+    j->t.failed++;
+  } else if (!all) {
+    run_sql_case(j, &sql, o->only_sql, &text);
+  } else {
+    for (uint64_t i = which; i < o->sql; i += o->jobs) run_sql_case(j, &sql, i, &text);
+  }
+  prop_sql_close(&sql);
+  prop_text_clear(&text);
+}
+
+static void run_job(job *j, uint32_t which) {
+  const options *o = j->o;
+  if (!prop_world_open(&j->world, o->encodings, o->classes, o->sabotage)) {
     j->t.failed++;
     return;
   }
-  j->world.sabotage = o->sabotage;
-  uint64_t first = all ? which : o->only / GROUP;
-  for (uint64_t g = first; g * GROUP < end; g += o->jobs) run_group(j, g, end);
+  if (o->only_sql == UINT64_MAX) run_core(j, which);
+  if (o->only == UINT64_MAX && o->sql > 0) run_sql(j, which);
   for (int i = 0; i < N_BUILTINS; i++) prop_subject_clear(&j->builtin[i]);
   prop_world_close(&j->world);
   prop_check_clear();
@@ -231,7 +296,7 @@ static void print_share(const char *name, uint64_t n, uint64_t all) {
 
 static void print_tally(const tally *t) {
   static const char *const lengths[] = {"to 64 bytes", "to 300", "to 1023", "longer"};
-  const uint64_t all = t->passed + t->failed;
+  const uint64_t all = t->passed + t->failed - t->through_sql; /* which are not in the shares */
   const prop_counts *c = &t->counts;
   uint64_t groups = 0;
   for (int k = 0; k < PROP_KINDS; k++) print_share(prop_kind_name((prop_kind)k), t->kinds[k], all);
@@ -242,6 +307,7 @@ static void print_tally(const tally *t) {
   print_share("text forbidden", c->forbidden, all);
   print_share("with BOS, EOS", c->document, all);
   print_share("two walks by turns", c->by_turns, all);
+  print_share("another pattern", c->pattern, all);
   print_share("byte without token", c->untokenized, all);
   printf("  %llu bytes, %llu pieces, %llu ids; %llu bytes in pieces of 1024 or more\n",
          (unsigned long long)c->bytes, (unsigned long long)c->pieces, (unsigned long long)c->ids,
@@ -255,38 +321,51 @@ static void print_tally(const tally *t) {
 }
 
 static bool read_options(options *o, int argc, char **argv) {
-  for (int i = 1; i < argc; i += 2) {
-    const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+  for (int i = 1; i < argc; i++) {
+    const char *name = argv[i];
+    if (strcmp(name, "--core") == 0) {
+      o->sql = 0;
+      continue;
+    }
+    if (strcmp(name, "--sabotage") == 0) {
+      o->sabotage = true;
+      continue;
+    }
+    const char *value = argv[++i];
     if (!value) return false;
     const uint64_t number = strcmp(value, "time") == 0 ? (uint64_t)time(NULL)
                                                        : strtoull(value, NULL, 10);
-    if (strcmp(argv[i], "--cases") == 0) o->cases = number;
-    else if (strcmp(argv[i], "--seed") == 0) o->seed = number;
-    else if (strcmp(argv[i], "--only") == 0) o->only = number;
-    else if (strcmp(argv[i], "--jobs") == 0) o->jobs = (uint32_t)number;
-    else if (strcmp(argv[i], "--sabotage") == 0) o->sabotage = number != 0;
-    else if (strcmp(argv[i], "--encodings") == 0) o->encodings = value;
-    else if (strcmp(argv[i], "--classes") == 0) o->classes = value;
+    if (strcmp(name, "--cases") == 0) o->cases = number;
+    else if (strcmp(name, "--sql") == 0) o->sql = number;
+    else if (strcmp(name, "--seed") == 0) o->seed = number;
+    else if (strcmp(name, "--only") == 0) o->only = number;
+    else if (strcmp(name, "--only-sql") == 0) o->only_sql = number;
+    else if (strcmp(name, "--jobs") == 0) o->jobs = (uint32_t)number;
+    else if (strcmp(name, "--ext") == 0) o->extension = value;
+    else if (strcmp(name, "--encodings") == 0) o->encodings = value;
+    else if (strcmp(name, "--classes") == 0) o->classes = value;
     else return false;
   }
-  if (o->only != UINT64_MAX || o->jobs == 0) o->jobs = 1;
+  if (o->only != UINT64_MAX || o->only_sql != UINT64_MAX || o->jobs == 0) o->jobs = 1;
   if (o->jobs > MAX_JOBS) o->jobs = MAX_JOBS;
   return true;
 }
 
 int main(int argc, char **argv) {
   const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-  options o = {.seed = 1, .cases = 1000000, .only = UINT64_MAX,
-               .jobs = cores > 0 ? (uint32_t)cores : 1, .encodings = "data/encodings",
-               .classes = "tests/vectors/unicode-classes.json"};
+  options o = {.seed = 1, .cases = 1000000, .sql = 20000, .only = UINT64_MAX,
+               .only_sql = UINT64_MAX, .jobs = cores > 0 ? (uint32_t)cores : 1,
+               .encodings = "data/encodings", .classes = "tests/vectors/unicode-classes.json",
+               .extension = "./bpe"};
   static tally sum;
   if (!read_options(&o, argc, argv)) {
-    printf("usage: prop [--cases N] [--seed S|time] [--only CASE] [--jobs J] [--sabotage 1] "
-           "[--encodings DIR] [--classes FILE]\n");
+    printf("usage: prop [--cases N] [--sql N] [--seed S|time] [--only CASE] [--only-sql CASE] "
+           "[--jobs J]\n            [--core] [--sabotage] [--ext FILE] [--encodings DIR] "
+           "[--classes FILE]\n");
     return 2;
   }
-  printf("prop: seed %llu, %llu cases, %u jobs\n", (unsigned long long)o.seed,
-         (unsigned long long)o.cases, o.jobs);
+  printf("prop: seed %llu, %llu cases, %llu through SQL, %u jobs\n", (unsigned long long)o.seed,
+         (unsigned long long)o.cases, (unsigned long long)o.sql, o.jobs);
   run_all(&o, &sum);
   print_tally(&sum);
   printf("%llu passed, %llu failed\n", (unsigned long long)sum.passed,

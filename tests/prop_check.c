@@ -26,15 +26,17 @@ prop_mode prop_mode_random(prop_rng *rng, const prop_subject *s) {
     .forbid = prop_one_in(rng, 10),
     .document = s->n_bos + s->n_eos > 0 && prop_one_in(rng, 3),
     .by_turns = odd,
+    .pattern = prop_one_in(rng, 12) ? 1 + prop_below(rng, (uint32_t)s->world->n_others) : 0,
     .tiny = prop_one_in(rng, 4),
   };
 }
 
-void prop_mode_print(const prop_mode *m) {
+void prop_mode_print(const prop_mode *m, const prop_subject *s) {
   static const char *const allow[] = {"nothing", "some", "everything"};
-  printf("%s allowed%s%s%s%s\n", allow[m->allow], m->forbid ? ", the rest forbidden" : "",
+  printf("%s allowed%s%s%s%s%s%s\n", allow[m->allow], m->forbid ? ", the rest forbidden" : "",
          m->document ? ", as a document" : "", m->by_turns ? ", two walks by turns" : "",
-         m->tiny ? ", tiny piece table" : "");
+         m->tiny ? ", tiny piece table" : "", m->pattern ? ", pattern " : "",
+         m->pattern ? s->world->other_name[m->pattern - 1] : "");
 }
 
 /* ---- What is allowed and forbidden ----------------------------------------------------------- */
@@ -104,11 +106,13 @@ static void put_piece(oracle_result *out, oracle_piece piece, const uint32_t *id
 /* The oracle's answer, with BOS and EOS if it is for a document. */
 static void expect(const prop_subject *s, const prop_mode *mode, const uint8_t *text, size_t len,
                    oracle_result *out) {
+  oracle_model m = s->oracle;
+  if (mode->pattern) m.regex = s->world->other_regex[mode->pattern - 1];
   if (!mode->document) {
-    oracle_encode(&s->oracle, text, len, r.found, r.n_found, out);
+    oracle_encode(&m, text, len, r.found, r.n_found, out);
     return;
   }
-  oracle_encode(&s->oracle, text, len, r.found, r.n_found, &plain);
+  oracle_encode(&m, text, len, r.found, r.n_found, &plain);
   out->n_pieces = out->ids.n = 0;
   out->failed = plain.failed;
   out->failed_at = plain.failed_at;
@@ -316,6 +320,7 @@ static void add_counts(prop_counts *c, const prop_mode *mode, size_t len, bool f
   c->forbidden += forbidden;
   c->document += mode->document;
   c->by_turns += mode->by_turns;
+  c->pattern += mode->pattern > 0;
   c->bytes += len;
   if (forbidden) return;
   c->untokenized += expected.failed;
@@ -338,9 +343,10 @@ const char *prop_check(prop_subject *s, const prop_mode *mode, const uint8_t *te
   checked = "rules";
   const char *what = make_rules(s, mode);
   const bpe_walk_options o = {
-    .allowed = r.allow, .forbidden = r.forbid, .document = mode->document};
+    .allowed = r.allow, .forbidden = r.forbid, .document = mode->document,
+    .pattern = mode->pattern ? s->world->other[mode->pattern - 1] : NULL};
   const size_t forbidden = find_forbidden(text, len);
-  bpe_buffer_init(&out, s->alloc, 0);
+  bpe_buffer_init(&out, &s->world->alloc, 0);
   if (!what && forbidden < len) {
     bpe_error e = {0};
     uint64_t n;

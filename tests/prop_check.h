@@ -19,17 +19,18 @@ typedef struct prop_mode {
   bool forbid;     /* the specials that are not allowed are an error */
   bool document;   /* BOS and EOS around it */
   bool by_turns;   /* a second walk on the same coder between the steps of the first */
+  size_t pattern;  /* another than the tokenizer's: world.other[pattern - 1]; 0: its own */
   bool tiny;       /* the coder with hardly any piece table */
 } prop_mode;
 
 /* What the cases were like; only numbers, so that two can be added. */
 typedef struct prop_counts {
-  uint64_t allowed, found, forbidden, document, by_turns, untokenized;
+  uint64_t allowed, found, forbidden, document, by_turns, pattern, untokenized;
   uint64_t bytes, pieces, ids, long_bytes;
 } prop_counts;
 
 prop_mode prop_mode_random(prop_rng *, const prop_subject *);
-void prop_mode_print(const prop_mode *);
+void prop_mode_print(const prop_mode *, const prop_subject *);
 
 /* NULL, or what does not hold. counts may be NULL. */
 const char *prop_check(prop_subject *, const prop_mode *, const uint8_t *text, size_t len,

@@ -7,7 +7,7 @@
 ** chains, in which the last byte of a long piece decides about the first.
 **
 **     prop_world w;
-**     prop_world_open(&w, "data/encodings", "tests/vectors/unicode-classes.json");
+**     prop_world_open(&w, "data/encodings", "tests/vectors/unicode-classes.json", false);
 **     prop_subject_random(&s, &w, seed, number);     // or prop_subject_builtin(&s, &w, "gpt2")
 **     ... s.model against s.oracle ...
 **     prop_subject_clear(&s);
@@ -18,7 +18,7 @@
 #include "../src/bpe.h"
 #include "prop_text.h"
 
-enum { PROP_PATTERNS = 32, PROP_FOUND = 8, PROP_WRAP = 2 };
+enum { PROP_PATTERNS = 32, PROP_OTHERS = 16, PROP_FOUND = 8, PROP_WRAP = 2 };
 
 /* What subjects share: reference data, compiled patterns and tables, made when first used. */
 typedef struct prop_world {
@@ -29,10 +29,15 @@ typedef struct prop_world {
   const char *pattern[PROP_PATTERNS];
   oracle_regex *regex[PROP_PATTERNS];
   size_t n_patterns;
+  /* Patterns that a walk may be given instead of the tokenizer's, in both forms. */
+  const char *other_name[PROP_OTHERS];
+  bpe_pattern *other[PROP_OTHERS];
+  oracle_regex *other_regex[PROP_OTHERS];
+  size_t n_others;
   bool sabotage; /* the oracle takes every pattern for another one: all must fail */
 } prop_world;
 
-bool prop_world_open(prop_world *, const char *encodings, const char *classes);
+bool prop_world_open(prop_world *, const char *encodings, const char *classes, bool sabotage);
 void prop_world_close(prop_world *);
 /* The oracle's side of a pattern: NULL for "", which is `none`. */
 oracle_regex *prop_world_regex(prop_world *, const char *pattern);
@@ -47,7 +52,7 @@ typedef struct prop_subject {
   uint32_t bos[PROP_WRAP], eos[PROP_WRAP];
   size_t n_bos, n_eos;
   prop_source source;
-  const bpe_alloc *alloc; /* the world's */
+  const prop_world *world; /* borrowed */
   bpe_model *model; /* owned */
   bpe_coder *coder; /* owned, with the usual piece table */
   bpe_coder *tiny;  /* owned, with hardly any, so that entries push each other out */

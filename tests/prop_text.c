@@ -37,8 +37,8 @@ bool prop_one_in(prop_rng *rng, uint32_t n) {
 }
 
 static const char *const kind_names[PROP_KINDS] = {
-  "random bytes", "malformed mix", "class-crossing", "special tokens",
-  "run", "noisy runs", "vocabulary tokens", "small alphabet"};
+  "random bytes", "malformed mix", "class-crossing", "ASCII crossing",
+  "special tokens", "run", "noisy runs", "vocabulary tokens", "small alphabet"};
 
 const char *prop_kind_name(prop_kind kind) {
   return kind_names[kind];
@@ -161,6 +161,18 @@ static void append_run(prop_text *t, prop_rng *rng, size_t len) {
   free(unit.bytes);
 }
 
+/* Few fragments, so that every short sequence of them comes up at every offset of a block. */
+static void append_ascii(prop_text *t, prop_rng *rng) {
+  static const char *const ascii[] = {
+    "a", "b", "S", "B", "re", "LL", "aB", "Ab", "s", "don", "'", "'s", "'S", "'t", "'ll", "'vE",
+    " ", " ", "  ", "\n", "\r", "\n\n", "\t", " \n", "\n ", "/", "//", ".", "!", "-", "..", "\x7f",
+    "1", "2", "34", "567", "8901"};
+  const char *f = ascii[prop_below(rng, sizeof ascii / sizeof *ascii)];
+  append(t, f, strlen(f));
+  if (prop_one_in(rng, 16)) append_run(t, rng, prop_below(rng, 12));
+  if (prop_one_in(rng, 250)) append_crossing(t, rng);
+}
+
 /* Few bytes: in random order; in a period of up to 12 that is broken now and then; or ascending,
 ** where what the end of a stretch merges to can decide about its beginning. */
 static void append_small(prop_text *t, prop_rng *rng, const prop_source *source, size_t len) {
@@ -192,13 +204,13 @@ static void append_small(prop_text *t, prop_rng *rng, const prop_source *source,
 static size_t random_length(prop_rng *rng, bool long_often) {
   const uint32_t r = prop_below(rng, 20000);
   if (r < 2) return prop_below(rng, 20000);
-  if (r < (long_often ? 200 : 40)) return 900 + prop_below(rng, 3000);
+  if (r < (long_often ? 300 : 40)) return 900 + prop_below(rng, 3000);
   if (r < 2400) return 64 + prop_below(rng, 236);
   return prop_below(rng, r < 11000 ? 25 : 65);
 }
 
 static prop_kind random_kind(prop_rng *rng, const prop_source *source) {
-  static const uint8_t shares[PROP_KINDS] = {8, 14, 30, 16, 6, 8, 12, 6};
+  static const uint8_t shares[PROP_KINDS] = {7, 13, 26, 13, 14, 5, 7, 10, 5};
   if (source->alphabet_len > 0 && !prop_one_in(rng, 3)) return PROP_SMALL;
   uint32_t r = prop_below(rng, 100);
   prop_kind kind = PROP_RANDOM;
@@ -216,9 +228,10 @@ static void avoid_points(prop_text *t, bool (*avoid)(uint32_t)) {
 }
 
 void prop_text_make(prop_text *t, prop_rng *rng, const prop_source *source) {
-  const size_t len = random_length(rng, source->long_often);
+  size_t len = random_length(rng, source->long_often);
   t->len = 0;
   t->kind = random_kind(rng, source);
+  if (t->kind == PROP_ASCII && len < 65) len = prop_below(rng, 200);
   /* A long text of letters only is one long piece: what a window of a merge is for. */
   if (len >= 900 && prop_one_in(rng, 2)) t->kind = PROP_SMALL;
   while (t->len < len) {
@@ -226,6 +239,7 @@ void prop_text_make(prop_text *t, prop_rng *rng, const prop_source *source) {
       case PROP_RANDOM: append_byte(t, prop_below(rng, 256)); break;
       case PROP_MALFORMED: append_malformed(t, rng); break;
       case PROP_CROSSING: append_crossing(t, rng); break;
+      case PROP_ASCII: append_ascii(t, rng); break;
       case PROP_SPECIAL: append_special(t, rng, source); break;
       case PROP_RUN: append_run(t, rng, len); break;
       case PROP_NOISY_RUN:

@@ -25,6 +25,7 @@ typedef enum prop_kind {
   PROP_RANDOM,    /* any bytes */
   PROP_MALFORMED, /* characters among truncated, overlong, surrogate and stray bytes */
   PROP_CROSSING,  /* fragments of all classes, so that every few bytes the class changes */
+  PROP_ASCII,     /* the same in ASCII, where whole blocks of text may be looked at together */
   PROP_SPECIAL,   /* special tokens, whole, cut, doubled, with a byte changed */
   PROP_RUN,       /* one character again and again */
   PROP_NOISY_RUN, /* runs with something else between */

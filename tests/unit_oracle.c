@@ -71,11 +71,12 @@ static bool same_list(const uint32_t *at, size_t n, const json_t *expected) {
   return true;
 }
 
-static void check_splits(const char *dir, const char *kind, const char *pattern) {
+static void check_splits(const char *dir, const char *kind, const char *file,
+                         const char *pattern) {
   rows r;
   oracle_list lengths = {0};
   oracle_regex *re = oracle_regex_new(classes, oracle_pattern(pattern));
-  if (CHECK(re != NULL) && rows_open(&r, dir, kind, pattern)) {
+  if (CHECK(re != NULL) && rows_open(&r, dir, kind, file)) {
     while (rows_next(&r)) {
       size_t len;
       const char *text = row_text(&r, &len);
@@ -181,6 +182,7 @@ static void check_patterns(void) {
   SPLITS("(?:a|ab)(?:c|bcd)", "abcd", "abcd|");
   SPLITS("(?:a|ab){2}c", "xaabcx", "x|aabc|x|");
   SPLITS("\\s++$|\\s*[\\r\\n]|\\s+(?!\\S)|\\s|\\S+", "a\n  b\n  ", "a|\n| | |b|\n  |");
+  SPLITS("\\p{N}+\n[ab]+(?!\\S)|x", "1abab2abcx", "1|abab|2|abc|x|");
   SPLITS("(?i:s)|(?i:k)", "sS\xc5\xbfkK\xe2\x84\xaa", "s|S|\xc5\xbf|k|K|\xe2\x84\xaa|");
   SPLITS("[a-c\\-x]+", "ab-xdc", "ab-x|d|c|");
   SPLITS("[^\\p{L}]+|\\P{N}+", "12ab3", "12|ab|3|");
@@ -258,10 +260,13 @@ int main(int argc, char **argv) {
   check_patterns();
   check_malformed();
   check_merging();
-  static const char *const split[] = {"gpt2", "cl100k", "o200k", "qwen2", "tekken"};
+  static const struct {
+    const char *file, *pattern;
+  } split[] = {{"gpt2", "gpt2"},   {"cl100k", "cl100k"}, {"o200k", "o200k"},
+               {"qwen2", "qwen2"}, {"tekken", "tekken"}, {"deepseek_v3", "deepseek3"}};
   for (size_t i = 0; i < sizeof split / sizeof *split; i++) {
-    check_splits(vectors, "split_", split[i]);
-    check_splits(vectors, "splitcp_", split[i]);
+    check_splits(vectors, "split_", split[i].file, split[i].pattern);
+    check_splits(vectors, "splitcp_", split[i].file, split[i].pattern);
   }
   check_encoding(vectors, encodings, "gpt2", "r50k_base", "gpt2");
   check_encoding(vectors, encodings, "p50k_edit", "p50k_base", "gpt2");

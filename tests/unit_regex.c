@@ -14,7 +14,8 @@ static regex *compile(const char *pattern) {
 }
 
 /* All matches of the pattern, as "start-stop start-stop"; "!" for a failure. */
-static void matches_of(regex *r, const char *pattern, const char *text, size_t len, const char *expected) {
+static void matches_of(regex *r, const char *pattern, const char *text, size_t len,
+                       const char *expected) {
   char got[400] = "";
   size_t n = 0, from = 0;
   regex_match *m = NULL;
@@ -137,7 +138,8 @@ static void check_limits(void) {
     size_t start, stop;
     if (r == NULL || !CHECK(regex_match_new(r, NULL, &m) == BPE_OK)) return;
     const clock_t began = clock();
-    const bpe_status st = regex_next(r, m, (const uint8_t *)text, sizeof text, 0, &start, &stop, &e);
+    const bpe_status st =
+        regex_next(r, m, (const uint8_t *)text, sizeof text, 0, &start, &stop, &e);
     const double seconds = (double)(clock() - began) / CLOCKS_PER_SEC;
     if (st != BPE_OK) { /* the engine may also prove that there is no match */
       CHECK_EQ_INT(st, BPE_REGEXLIMIT);

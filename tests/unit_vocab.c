@@ -194,6 +194,10 @@ static void check_bad_tokens(void) {
   b = unit_builder("gpt2");
   bpe_builder_token(b, 300, BPE_SPECIAL, NULL, 0);
   refuses(b, BPE_BADMODEL, 300, "empty token: id 300");
+  b = bpe_builder_new(&unit_alloc);
+  bpe_builder_token(b, 1, BPE_TOKEN, NULL, 0); /* before there is any memory for bytes */
+  bpe_builder_pattern(b, "none", 4, false);
+  refuses(b, BPE_BADMODEL, 1, "empty token: id 1");
   b = unit_builder("gpt2");
   bpe_builder_token(b, BPE_NONE, BPE_TOKEN, "x", 1);
   refuses(b, BPE_BADMODEL, BPE_NONE, "id too large: 4294967295");

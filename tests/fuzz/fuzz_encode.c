@@ -136,8 +136,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   walk(s->coder, &in, &o, &ids);
   walk(s->tiny, &in, &o, &again);
   REQUIRE(ids.n == again.n && (ids.n == 0 || memcmp(ids.at, again.at, 4 * ids.n) == 0));
-  REQUIRE(bpe_count(s->coder, in.at, in.left, &o, NULL, &n) == BPE_OK && n == ids.n);
   if (!o.split_only) {
+    REQUIRE(bpe_count(s->coder, in.at, in.left, &o, NULL, &n) == BPE_OK && n == ids.n);
     /* o200k_harmony has two names for one id, which decodes to the first. */
     if (!specials || which != ENCODINGS - 1) check_decoding(s, &in, &ids);
     check_json(s, &in, &o, &ids);

@@ -1,0 +1,271 @@
+/* tab_stream.c - the ids of a text of any size, read part by part from the rows of a statement.
+**
+**   bpe_stream(sql [, tokenizer [, options]])
+**   SELECT count(*) FROM bpe_stream('SELECT body FROM parts ORDER BY n', 'o200k_base');
+**
+** (M1) The first column of the rows is the text, in their order, cut anywhere, also inside a
+**      character or a special token: the ids are those of the whole. NULL parts are skipped.
+** (M2) The statement begins with SELECT, VALUES or WITH, is one, reads only, and has no parameters.
+**      It is prepared and runs on this connection, and is looked at before it is prepared.
+** (M3) Memory is that of a piece and of what its pattern looks at, not of the text.
+** (M4) A tokenizer with pattern none, a regex or a normalizer is an error: nothing of such a text is
+**      certain before its end.
+** (M5) What {"special":"error"} forbids is found when the stream comes to it, after the rows before.
+** (M6) DIRECTONLY: a schema must not run statements that it carries as text.
+*/
+#include "ext.h"
+
+#include <string.h>
+
+enum { SEQ, ID, SQL, TOKENIZER, OPTIONS };
+static const char schema[] =
+    "CREATE TABLE x(seq INTEGER, id INTEGER, sql HIDDEN, tokenizer HIDDEN, options HIDDEN)";
+
+static const arguments args = {
+    .first_column = SQL, .n = 3, .n_required = 1, .tokenizer = 1, .options = 2,
+    .who = FOR_STREAM, .no_walk = true, .needs = "a statement as text"};
+
+static const double scan_cost = 1e9, scan_rows = 1e6;
+
+typedef struct stream_cursor {
+  sqlite3_vtab_cursor base;
+  scan scan;
+  sqlite3_stmt *stmt; /* owned; NULL: read to its end */
+  bpe_stream *stream; /* owned */
+  uint32_t *ids;      /* owned copy of the piece's ids */
+  size_t n_ids, ids_cap, at;
+  sqlite3_int64 seq;
+  bool eof;
+} stream_cursor;
+
+static int stream_connect(sqlite3 *db, void *aux, int argc, const char *const *argv,
+                          sqlite3_vtab **out, char **error)
+{
+  (void)argc;
+  (void)argv;
+  const int rc = table_connect(db, aux, "bpe_stream", schema, out, error);
+  if (rc == SQLITE_OK) sqlite3_vtab_config(db, SQLITE_VTAB_DIRECTONLY); /* M6 */
+  return rc;
+}
+
+static int stream_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info)
+{
+  int n_argv;
+  const int rc = table_plan((table *)vtab, &args, info, &n_argv);
+  if (rc != SQLITE_OK) return rc;
+  info->orderByConsumed = table_ordered_by(info, SEQ);
+  info->estimatedCost = scan_cost;
+  info->estimatedRows = (sqlite3_int64)scan_rows;
+  return SQLITE_OK;
+}
+
+static int stream_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **out)
+{
+  (void)vtab;
+  stream_cursor *cur = sqlite3_malloc64(sizeof *cur);
+  if (!cur) return SQLITE_NOMEM;
+  *cur = (stream_cursor){.eof = true};
+  *out = &cur->base;
+  return SQLITE_OK;
+}
+
+/* Back to the state of a new cursor, keeping the copy's memory. */
+static void reset(stream_cursor *cur)
+{
+  sqlite3_finalize(cur->stmt);
+  bpe_stream_free(cur->stream);
+  scan_close(&cur->scan);
+  *cur = (stream_cursor){
+      .base = cur->base, .eof = true, .ids = cur->ids, .ids_cap = cur->ids_cap};
+}
+
+static int stream_close(sqlite3_vtab_cursor *base)
+{
+  stream_cursor *cur = (stream_cursor *)base;
+  reset(cur);
+  sqlite3_free(cur->ids);
+  sqlite3_free(cur);
+  return SQLITE_OK;
+}
+
+/* ---- The statement (M2) -------------------------------------------------------------------- */
+
+/* Past white space and comments; an unended comment ends with the text, as in SQLite. */
+static const char *skip_blanks(const char *s)
+{
+  for (;;) {
+    s += strspn(s, " \t\n\f\r");
+    if (s[0] == '-' && s[1] == '-') {
+      s += strcspn(s, "\n");
+    } else if (s[0] == '/' && s[1] == '*') {
+      const char *end = strstr(s + 2, "*/");
+      s = end ? end + 2 : s + strlen(s);
+    } else {
+      return s;
+    }
+  }
+}
+
+static bool begins_with(const char *s, const char *word)
+{
+  const size_t n = strlen(word);
+  const char c = sqlite3_strnicmp(s, word, (int)n) == 0 ? s[n] : 'x';
+  return !(c == '_' || c == '$' || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
+           (c >= 'a' && c <= 'z') || (unsigned char)c >= 0x80);
+}
+
+/* What SQLite says about the statement, with its code where that is not just "error". */
+static int statement_failure(const stream_cursor *cur, int rc, failure *f)
+{
+  const conn *c = ((table *)cur->base.pVtab)->c;
+  if (rc != SQLITE_ERROR) return fail_code(f, rc);
+  return fail(f, "%s", sqlite3_errmsg(c->db));
+}
+
+static int prepare(stream_cursor *cur, failure *f)
+{
+  sqlite3 *db = ((table *)cur->base.pVtab)->c->db;
+  sqlite3_value *arg = cur->scan.args[0];
+  char text[SHOWN_SIZE];
+  if (sqlite3_value_type(arg) != SQLITE_TEXT) {
+    return fail(f, "the statement must be TEXT, not %s", value_type_name(arg));
+  }
+  const char *sql = (const char *)sqlite3_value_text(arg), *tail;
+  if (!sql) return fail_code(f, SQLITE_NOMEM);
+  const size_t len = (size_t)sqlite3_value_bytes(arg);
+  if (strlen(sql) != len) return fail(f, "the statement has a NUL in it");
+  const char *first = skip_blanks(sql);
+  if (!begins_with(first, "SELECT") && !begins_with(first, "VALUES") &&
+      !begins_with(first, "WITH")) {
+    return fail(f, "the statement must be a SELECT, VALUES or WITH: %s",
+                shown((bytes){(const uint8_t *)first, strlen(first)}, text));
+  }
+  const int rc = sqlite3_prepare_v2(db, sql, (int)len + 1, &cur->stmt, &tail);
+  if (rc != SQLITE_OK) return statement_failure(cur, rc, f);
+  while (*(tail = skip_blanks(tail)) == ';') tail++;
+  if (*tail) return fail(f, "more than one statement");
+  if (!sqlite3_stmt_readonly(cur->stmt)) return fail(f, "the statement must not write");
+  if (sqlite3_bind_parameter_count(cur->stmt) > 0) {
+    return fail(f, "the statement must not have parameters");
+  }
+  return SQLITE_OK;
+}
+
+/* ---- Rows ----------------------------------------------------------------------------------- */
+
+/* The next part goes into the stream, or its end. */
+static int read_part(stream_cursor *cur, failure *f)
+{
+  bpe_error e = {0};
+  bytes part;
+  const int rc = sqlite3_step(cur->stmt);
+  if (rc == SQLITE_DONE) {
+    sqlite3_finalize(cur->stmt);
+    cur->stmt = NULL;
+    bpe_stream_end(cur->stream);
+    return SQLITE_OK;
+  }
+  if (rc != SQLITE_ROW) return statement_failure(cur, rc, f);
+  sqlite3_value *v = sqlite3_column_value(cur->stmt, 0);
+  if (value_is_null(v)) return SQLITE_OK;
+  if (!value_bytes(v, &part)) return fail_code(f, SQLITE_NOMEM);
+  const bpe_status st = bpe_stream_add(cur->stream, part.data, part.len, &e);
+  return st == BPE_OK ? SQLITE_OK : fail_status(f, st, &e);
+}
+
+static int take_ids(stream_cursor *cur, const uint32_t *ids, size_t n, failure *f)
+{
+  if (n > cur->ids_cap) {
+    uint32_t *more = sqlite3_realloc64(cur->ids, (sqlite3_uint64)n * sizeof *more);
+    if (!more) return fail_code(f, SQLITE_NOMEM);
+    cur->ids = more;
+    cur->ids_cap = n;
+  }
+  memcpy(cur->ids, ids, n * sizeof *ids);
+  cur->n_ids = n;
+  cur->at = 0;
+  return SQLITE_OK;
+}
+
+static int advance(stream_cursor *cur)
+{
+  failure f = table_failure(cur->base.pVtab);
+  cur->seq++;
+  cur->at++;
+  while (cur->at >= cur->n_ids && !cur->eof && f.rc == SQLITE_OK) {
+    bpe_error e = {0};
+    const uint32_t *ids;
+    size_t n;
+    const bpe_status st = bpe_stream_next(cur->stream, &ids, &n, &e);
+    if (st == BPE_OK) take_ids(cur, ids, n, &f);
+    else if (st != BPE_DONE) fail_status(&f, st, &e);
+    else if (cur->stmt) read_part(cur, &f);
+    else cur->eof = true;
+  }
+  return f.rc == SQLITE_OK ? SQLITE_OK : failure_to_vtab(&f, cur->base.pVtab);
+}
+
+static int stream_filter(sqlite3_vtab_cursor *base, int idx_num, const char *idx_str, int argc,
+                         sqlite3_value **argv)
+{
+  (void)idx_str;
+  (void)argc;
+  stream_cursor *cur = (stream_cursor *)base;
+  failure f = table_failure(base->pVtab);
+  bool empty;
+  reset(cur);
+  if (scan_open(&cur->scan, (table *)base->pVtab, &args, idx_num, argv, &f, &empty) == SQLITE_OK &&
+      !empty && prepare(cur, &f) == SQLITE_OK) {
+    bpe_error e = {0};
+    const call *k = cur->scan.call;
+    const bpe_status st = bpe_stream_new(k->tok->coder, &k->walk, &e, &cur->stream);
+    if (st != BPE_OK) fail_status(&f, st, &e);
+  }
+  if (f.rc != SQLITE_OK) return failure_to_vtab(&f, base->pVtab);
+  if (empty) return SQLITE_OK;
+  cur->eof = false;
+  cur->seq = -1;
+  return advance(cur);
+}
+
+static int stream_next(sqlite3_vtab_cursor *base)
+{
+  return advance((stream_cursor *)base);
+}
+
+static int stream_eof(sqlite3_vtab_cursor *base)
+{
+  return ((stream_cursor *)base)->eof;
+}
+
+static int stream_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int column)
+{
+  const stream_cursor *cur = (stream_cursor *)base;
+  switch (column) {
+  case SEQ: sqlite3_result_int64(ctx, cur->seq); break;
+  case ID: sqlite3_result_int64(ctx, cur->ids[cur->at]); break;
+  default: scan_result(&cur->scan, &args, ctx, column); break;
+  }
+  return SQLITE_OK;
+}
+
+static int stream_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *rowid)
+{
+  *rowid = ((stream_cursor *)base)->seq + 1;
+  return SQLITE_OK;
+}
+
+const sqlite3_module stream_module = {
+    .iVersion = 0,
+    .xCreate = NULL, /* eponymous only */
+    .xConnect = stream_connect,
+    .xBestIndex = stream_best_index,
+    .xDisconnect = table_disconnect,
+    .xOpen = stream_open,
+    .xClose = stream_close,
+    .xFilter = stream_filter,
+    .xNext = stream_next,
+    .xEof = stream_eof,
+    .xColumn = stream_column,
+    .xRowid = stream_rowid,
+};

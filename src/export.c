@@ -1,0 +1,159 @@
+/* export.c - formats by name, and the proof that what was written comes back. See export.h. */
+#include "export.h"
+
+#include "bytelevel.h"
+#include "doc.h"
+
+#include <string.h>
+
+typedef struct export_row {
+  const char *name;
+  export_write *write;
+  export_write *merges;   /* what goes with it to be imported again, or NULL */
+  bool has_pattern;       /* the format says the pattern and special tokens itself */
+  bool says_whole;
+} export_row;
+
+static const export_row formats[] = {
+    {"model", bpe_model_write, NULL, true, true},
+    {"tiktoken", export_tiktoken, NULL, false, false},
+    {"huggingface", export_huggingface, NULL, true, true},
+    {"gpt2-vocab", export_gpt2_vocab, export_gpt2_merges, false, false},
+    {"gpt2-merges", export_gpt2_merges, NULL, false, false},
+    {"minbpe", export_minbpe, NULL, true, true},
+};
+
+#define N_FORMATS ((int)(sizeof formats / sizeof *formats))
+
+const char *bpe_format_name(int i) {
+  return i >= 0 && i < N_FORMATS ? formats[i].name : NULL;
+}
+
+void export_byte_level(bpe_buffer *b, const uint8_t *bytes, size_t len) {
+  uint8_t *to = bpe_buffer_reserve(b, 2 * len);
+  size_t n = 0;
+  for (size_t i = 0; i < len && to != NULL; i++) n += bytelevel_char(bytes[i], to + n);
+  bpe_buffer_commit(b, n);
+}
+
+bpe_status export_one_id_each(const bpe_model *m, const char *format, bpe_error *e) {
+  for (size_t i = 1; i < m->v.n_entries; i++)
+    if (m->v.entries[i].id == m->v.entries[i - 1].id)
+      return set_error(e, BPE_BADMODEL, m->v.entries[i].id,
+                       "%s cannot carry two tokens with one id: %lu", format,
+                       (unsigned long)m->v.entries[i].id);
+  return BPE_OK;
+}
+
+/* ---- The proof ----------------------------------------------------------------------------- */
+
+/* Special tokens as bpe_import takes them: {"name": id, ...}. */
+static void list_specials(const bpe_model *m, bpe_buffer *b) {
+  bool any = false;
+  bpe_buffer_append(b, "{", 1);
+  for (size_t i = 0; i < m->v.n_entries; i++) {
+    const vocab_entry *t = &m->v.entries[i];
+    if (t->kind != BPE_SPECIAL) continue;
+    if (any) bpe_buffer_append(b, ",", 1);
+    doc_append_string(b, vocab_bytes(&m->v, t), t->len);
+    bpe_buffer_append(b, ":", 1);
+    bpe_buffer_append_decimal(b, t->id);
+    any = true;
+  }
+  bpe_buffer_append(b, "}", 1);
+}
+
+static bpe_status differs(const bpe_model *m, const bpe_model *back, const char *format,
+                          bpe_error *e) {
+  const vocab *v = &m->v, *w = &back->v;
+  quoted q;
+  for (size_t i = 0; i < v->n_entries; i++) {
+    const vocab_entry *t = &v->entries[i], *u = &w->entries[i];
+    if (i >= w->n_entries || t->id != u->id || t->kind != u->kind || t->len != u->len ||
+        memcmp(vocab_bytes(v, t), vocab_bytes(w, u), t->len) != 0)
+      return set_error(e, BPE_BADMODEL, t->id, "%s cannot carry this tokenizer: token %lu: %s",
+                       format, (unsigned long)t->id, quote_bytes(&q, vocab_bytes(v, t), t->len));
+  }
+  for (size_t i = 0; i < v->n_merges; i++) {
+    const vocab_merge *x = &v->merges[i], *y = &w->merges[i];
+    const bool same = i < w->n_merges && x->left == y->left && x->right == y->right &&
+                      x->id == y->id && (i == 0 || (x->rank == x[-1].rank) == (y->rank == y[-1].rank));
+    if (!same)
+      return set_error(e, BPE_BADMODEL, x->rank,
+                       "%s cannot carry this tokenizer: merge %lu (%lu, %lu)", format,
+                       (unsigned long)x->rank, (unsigned long)x->left, (unsigned long)x->right);
+  }
+  return set_error(e, BPE_BADMODEL, 0, "%s cannot carry this tokenizer: %s", format,
+                   quote_bytes(&q, m->settings, m->settings_len));
+}
+
+/* Imports what was written, with what the format does not carry. */
+static bpe_status import_again(const bpe_model *m, const export_row *r, const bpe_buffer *text,
+                               bpe_error *e, bpe_model **back) {
+  bpe_buffer specials, merges;
+  bpe_buffer_init(&specials, &m->alloc, 0);
+  bpe_buffer_init(&merges, &m->alloc, 0);
+  bpe_import_options o = {.whole = m->v.whole && !r->says_whole};
+  bpe_status st = BPE_OK;
+  if (!r->has_pattern) {
+    list_specials(m, &specials);
+    st = buffer_status(&specials, e);
+    o.special_tokens = (const char *)specials.bytes;
+    o.special_len = specials.len;
+    o.pattern = m->pattern->text;
+    o.pattern_len = m->pattern->len;
+    o.pattern_is_regex = m->pattern->is_regex;
+  }
+  if (st == BPE_OK && r->merges != NULL) st = r->merges(m, e, &merges);
+  bpe_error why = {0};
+  if (st == BPE_OK)
+    st = bpe_import(&m->alloc, text->bytes, text->len, r->merges == NULL ? NULL : merges.bytes,
+                    merges.len, &o, &why, back);
+  if (st == BPE_BADMODEL || st == BPE_MISUSE || st == BPE_BADREGEX)
+    st = set_error(e, BPE_BADMODEL, why.offset, "%s cannot carry this tokenizer: %s", r->name,
+                   why.text);
+  else if (st != BPE_OK && why.status != BPE_OK) set_error(e, st, why.offset, "%s", why.text);
+  bpe_buffer_clear(&specials);
+  bpe_buffer_clear(&merges);
+  return st;
+}
+
+static bpe_status prove(const bpe_model *m, const export_row *r, const bpe_buffer *text,
+                        bpe_error *e) {
+  bpe_model *back = NULL;
+  bpe_status st = import_again(m, r, text, e, &back);
+  if (st == BPE_OK) {
+    uint8_t digest[2][32];
+    bpe_model_digest(m, digest[0]);
+    bpe_model_digest(back, digest[1]);
+    if (memcmp(digest[0], digest[1], 32) != 0) st = differs(m, back, r->name, e);
+  }
+  bpe_model_free(back);
+  return st;
+}
+
+bpe_status bpe_export(const bpe_model *m, const char *format, size_t len, bpe_error *e,
+                      bpe_buffer *out) {
+  const export_row *r = formats;
+  quoted q;
+  while (r < formats + N_FORMATS && (strlen(r->name) != len || memcmp(r->name, format, len) != 0))
+    r++;
+  if (r == formats + N_FORMATS)
+    return set_error(e, BPE_MISUSE, 0, "no such format: %s", quote_bytes(&q, format, len));
+  if (r->write == bpe_model_write) return bpe_model_write(m, e, out);
+  const export_row *whole = r->write == export_gpt2_merges ? r - 1 : r; /* proved with its vocab */
+  bpe_buffer text;
+  bpe_buffer_init(&text, &m->alloc, 0);
+  bpe_status st = whole->write(m, e, &text);
+  if (st == BPE_OK) st = prove(m, whole, &text, e);
+  if (st == BPE_OK && whole != r) {
+    bpe_buffer_clear(&text);
+    st = r->write(m, e, &text);
+  }
+  if (st == BPE_OK) {
+    bpe_buffer_append(out, text.bytes, text.len);
+    st = buffer_status(out, e);
+  }
+  bpe_buffer_clear(&text);
+  return st;
+}

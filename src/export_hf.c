@@ -1,0 +1,257 @@
+/* export_hf.c - a tokenizer as Hugging Face's tokenizer.json.
+**
+** Special and added tokens stand in the vocabulary too, so that they keep their ids when there are
+** gaps: a loader gives the next free id to those it does not find there. A vocabulary of characters
+** is written with U+2581 for spaces and <0xHH> for single bytes, as it was read.
+*/
+#include "bytelevel.h"
+#include "doc.h"
+#include "export.h"
+#include "published.h"
+
+#include <stdio.h>
+
+static void add(bpe_buffer *b, const char *text) {
+  bpe_buffer_append(b, text, strlen(text));
+}
+
+static void add_number(bpe_buffer *b, uint64_t n) {
+  bpe_buffer_append_decimal(b, n);
+}
+
+static void add_bool(bpe_buffer *b, const char *key, bool yes) {
+  add(b, key);
+  add(b, yes ? "true" : "false");
+}
+
+/* What the writing of one model needs beside it. */
+typedef struct writing {
+  const bpe_model *m;
+  bpe_buffer *out;
+  bpe_buffer name; /* scratch */
+  bool spaces;     /* U+2581 stands for the space */
+} writing;
+
+/* ---- Tokens -------------------------------------------------------------------------------- */
+
+/* The token's bytes as the vocabulary spells them. */
+static void spell(writing *w, const vocab_entry *t) {
+  const uint8_t *s = vocab_bytes(&w->m->v, t);
+  w->name.len = 0;
+  if (t->kind != BPE_TOKEN && !(t->flags & ENTRY_MERGES)) {
+    const bpe_name name = model_spelling(w->m, t);
+    bpe_buffer_append(&w->name, name.text, name.len);
+  } else if (t->flags & ENTRY_UNUSED) {
+    bpe_buffer_append(&w->name, s, t->len);
+  } else if (t->flags & ENTRY_FALLBACK) {
+    char text[8];
+    snprintf(text, sizeof text, "<0x%02X>", (unsigned)*s);
+    add(&w->name, text);
+  } else if (w->m->v.chars) {
+    for (size_t i = 0; i < t->len; i++) {
+      if (w->spaces && s[i] == ' ') add(&w->name, "\xe2\x96\x81");
+      else bpe_buffer_append(&w->name, &s[i], 1);
+    }
+  } else {
+    export_byte_level(&w->name, s, t->len);
+  }
+}
+
+static void add_token(writing *w, const vocab_entry *t) {
+  spell(w, t);
+  if (w->name.bytes != NULL) doc_append_string(w->out, w->name.bytes, w->name.len);
+}
+
+static void add_vocab(writing *w) {
+  const vocab *v = &w->m->v;
+  add(w->out, "\"vocab\":{");
+  for (size_t i = 0; i < v->n_entries; i++) {
+    if (i > 0) add(w->out, ",");
+    add_token(w, &v->entries[i]);
+    add(w->out, ":");
+    add_number(w->out, v->entries[i].id);
+  }
+  add(w->out, "},\"merges\":[");
+  for (size_t i = 0; i < v->n_merges; i++) {
+    add(w->out, i > 0 ? ",[" : "[");
+    add_token(w, &v->entries[vocab_find_id(v, v->merges[i].left)]);
+    add(w->out, ",");
+    add_token(w, &v->entries[vocab_find_id(v, v->merges[i].right)]);
+    add(w->out, "]");
+  }
+  add(w->out, "]");
+}
+
+static void add_added_tokens(writing *w) {
+  const vocab *v = &w->m->v;
+  bool any = false;
+  add(w->out, "\"added_tokens\":[");
+  for (size_t i = 0; i < v->n_entries; i++) {
+    const vocab_entry *t = &v->entries[i];
+    if (t->kind == BPE_TOKEN) continue;
+    const bpe_name name = model_spelling(w->m, t);
+    add(w->out, any ? ",{\"id\":" : "{\"id\":");
+    add_number(w->out, t->id);
+    add(w->out, ",\"content\":");
+    doc_append_string(w->out, name.text, name.len);
+    add_bool(w->out, ",\"single_word\":", t->flags & ENTRY_WORD);
+    add_bool(w->out, ",\"lstrip\":", t->flags & ENTRY_LSTRIP);
+    add_bool(w->out, ",\"rstrip\":", t->flags & ENTRY_RSTRIP);
+    add_bool(w->out, ",\"normalized\":", t->flags & ENTRY_LATE);
+    add_bool(w->out, ",\"special\":", t->kind == BPE_SPECIAL);
+    add(w->out, "}");
+    any = true;
+  }
+  add(w->out, "]");
+}
+
+/* ---- Stages -------------------------------------------------------------------------------- */
+
+static void add_split(bpe_buffer *b, const char *text, size_t len) {
+  add(b, "{\"type\":\"Split\",\"pattern\":{\"Regex\":");
+  doc_append_string(b, text, len);
+  add(b, "},\"behavior\":\"Isolated\",\"invert\":false},");
+}
+
+static void add_byte_level(bpe_buffer *b, bool prefix_space, bool use_regex) {
+  add_bool(b, "{\"type\":\"ByteLevel\",\"add_prefix_space\":", prefix_space);
+  add_bool(b, ",\"trim_offsets\":true,\"use_regex\":", use_regex);
+  add(b, "}");
+}
+
+static void add_pattern(bpe_buffer *b, const bpe_pattern *p) {
+  const char *text = p->is_regex ? p->text : published_regex(p->text, p->len);
+  if (text != NULL) add_split(b, text, p->is_regex ? p->len : strlen(text));
+  else if (p->scan != NULL && strcmp(p->text, "deepseek3") == 0)
+    for (int i = 0; i < DEEPSEEK3_STEPS; i++)
+      add_split(b, published_deepseek3[i], strlen(published_deepseek3[i]));
+}
+
+/* A name that no regex is published for is lost here, and found missing by the proof. */
+static void add_pre_tokenizer(writing *w) {
+  const bpe_pattern *p = w->m->pattern;
+  const bool prefix = w->m->normalizer != NULL && normalizer_has_prefix_space(w->m->normalizer);
+  add(w->out, ",\"pre_tokenizer\":");
+  if (w->m->v.chars) {
+    add(w->out, "null");
+  } else if (p->scan != NULL && strcmp(p->text, "gpt2") == 0) {
+    add_byte_level(w->out, prefix, true);
+  } else {
+    add(w->out, "{\"type\":\"Sequence\",\"pretokenizers\":[");
+    add_pattern(w->out, p);
+    for (size_t i = 0; i < p->n_chain; i++) add_pattern(w->out, p->chain[i]);
+    add_byte_level(w->out, prefix, false);
+    add(w->out, "]}");
+  }
+}
+
+static const char *json_name(bpe_buffer *b, const bpe_model *m, uint32_t id) {
+  const vocab_entry *t = &m->v.entries[vocab_find_id(&m->v, id)];
+  const bpe_name name = model_spelling(m, t);
+  b->len = 0;
+  doc_append_string(b, name.text, name.len);
+  bpe_buffer_append(b, "", 1);
+  return b->bytes == NULL ? "" : (const char *)b->bytes;
+}
+
+static void add_template(writing *w, bool pair) {
+  const bpe_model *m = w->m;
+  bool any = false;
+  for (int k = 0; k < (pair ? 4 : 3); k++) {
+    const id_list *list = k == 0 ? &m->bos : k == 3 || (k == 2 && !pair) ? &m->eos : NULL;
+    if (list == NULL) {
+      add(w->out, any ? "," : "");
+      add(w->out, k == 1 ? "{\"Sequence\":{\"id\":\"A\",\"type_id\":0}}"
+                         : "{\"Sequence\":{\"id\":\"B\",\"type_id\":1}}");
+      any = true;
+      continue;
+    }
+    for (size_t i = 0; i < list->n; i++) {
+      add(w->out, any ? ",{\"SpecialToken\":{\"id\":" : "{\"SpecialToken\":{\"id\":");
+      add(w->out, json_name(&w->name, m, list->ids[i]));
+      add(w->out, k == 3 ? ",\"type_id\":1}}" : ",\"type_id\":0}}");
+      any = true;
+    }
+  }
+}
+
+static void add_post_processor(writing *w) {
+  const bpe_model *m = w->m;
+  const id_list *lists[2] = {&m->bos, &m->eos};
+  bool any = false;
+  add(w->out, ",\"post_processor\":");
+  if (m->bos.n + m->eos.n == 0) {
+    add(w->out, "null");
+    return;
+  }
+  add(w->out, "{\"type\":\"TemplateProcessing\",\"single\":[");
+  add_template(w, false);
+  add(w->out, "],\"pair\":[");
+  add_template(w, true);
+  add(w->out, "],\"special_tokens\":{");
+  for (int k = 0; k < 2; k++) {
+    for (size_t i = 0; i < lists[k]->n; i++) {
+      bool before = false;
+      for (size_t j = 0; j < i; j++) before |= lists[k]->ids[j] == lists[k]->ids[i];
+      for (size_t j = 0; j < m->bos.n && k == 1; j++) before |= m->bos.ids[j] == lists[k]->ids[i];
+      if (before) continue;
+      const char *name = json_name(&w->name, m, lists[k]->ids[i]);
+      add(w->out, any ? "," : "");
+      add(w->out, name);
+      add(w->out, ":{\"id\":");
+      add(w->out, name);
+      add(w->out, ",\"ids\":[");
+      add_number(w->out, lists[k]->ids[i]);
+      add(w->out, "],\"tokens\":[");
+      add(w->out, name);
+      add(w->out, "]}");
+      any = true;
+    }
+  }
+  add(w->out, "}}");
+}
+
+static void add_decoder(writing *w) {
+  add(w->out, ",\"decoder\":");
+  if (!w->m->v.chars) {
+    add_byte_level(w->out, true, true);
+    return;
+  }
+  add(w->out, "{\"type\":\"Sequence\",\"decoders\":[");
+  if (w->spaces)
+    add(w->out, "{\"type\":\"Replace\",\"pattern\":{\"String\":\"\xe2\x96\x81\"},\"content\":\" \"},");
+  add(w->out, "{\"type\":\"ByteFallback\"},{\"type\":\"Fuse\"}");
+  if (w->m->strip_left != 0) {
+    add(w->out, ",{\"type\":\"Strip\",\"content\":\" \",\"start\":");
+    add_number(w->out, w->m->strip_left);
+    add(w->out, ",\"stop\":0}");
+  }
+  add(w->out, "]}");
+}
+
+bpe_status export_huggingface(const bpe_model *m, bpe_error *e, bpe_buffer *out) {
+  bpe_status st = export_one_id_each(m, "huggingface", e);
+  if (st != BPE_OK) return st;
+  writing w = {.m = m, .out = out};
+  w.spaces = m->normalizer != NULL && normalizer_marks_spaces(m->normalizer);
+  bpe_buffer_init(&w.name, &m->alloc, 0);
+  add(out, "{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,");
+  add_added_tokens(&w);
+  add(out, ",\"normalizer\":");
+  if (m->normalizer == NULL) add(out, "null");
+  else normalizer_write_hf(m->normalizer, w.spaces, out);
+  add_pre_tokenizer(&w);
+  add_post_processor(&w);
+  add_decoder(&w);
+  add(out, ",\"model\":{\"type\":\"BPE\",\"dropout\":null,\"unk_token\":null,"
+           "\"continuing_subword_prefix\":null,\"end_of_word_suffix\":null,");
+  add_bool(out, "\"fuse_unk\":", m->v.chars);
+  add_bool(out, ",\"byte_fallback\":", m->v.chars);
+  add_bool(out, ",\"ignore_merges\":", m->v.whole);
+  add(out, ",");
+  add_vocab(&w);
+  add(out, "}}");
+  st = buffer_status(&w.name, e);
+  bpe_buffer_clear(&w.name);
+  return st == BPE_OK ? buffer_status(out, e) : st;
+}

@@ -1,0 +1,364 @@
+/* import.c - tells formats apart by their content, and what importers share. See import.h. */
+#include "import.h"
+
+#include "bytelevel.h"
+
+#include <string.h>
+
+/* ---- Tokens -------------------------------------------------------------------------------- */
+
+const uint8_t *import_bytes(const importing *in, size_t token) {
+  return in->slab + in->tokens[token].offset;
+}
+
+static uint64_t hash_id(uint32_t id) {
+  return hash_mix((id + 1) * HASH_K1);
+}
+
+static void put_slot(uint64_t *slots, size_t mask, uint64_t hash, size_t token) {
+  const uint64_t h = hash >> 32;
+  size_t i = (size_t)h & mask;
+  while (slots[i] != 0) i = (i + 1) & mask;
+  slots[i] = h << 32 | (token + 1);
+}
+
+static void index_token(importing *in, size_t k) {
+  const import_entry *t = &in->tokens[k];
+  put_slot(in->by_id, in->mask, hash_id(t->id), k);
+  if (t->len != 0) put_slot(in->by_bytes, in->mask, hash_bytes(import_bytes(in, k), t->len), k);
+}
+
+/* Tables of twice the tokens at least, filled anew. */
+static bool grow_index(importing *in) {
+  const size_t n = power_of_two(4 * in->n_tokens, 1 << 12);
+  uint64_t *by_bytes = mem_zero(&in->alloc, n, sizeof *by_bytes);
+  uint64_t *by_id = mem_zero(&in->alloc, n, sizeof *by_id);
+  if (by_bytes == NULL || by_id == NULL) {
+    mem_free(&in->alloc, by_bytes);
+    mem_free(&in->alloc, by_id);
+    return false;
+  }
+  mem_free(&in->alloc, in->by_bytes);
+  mem_free(&in->alloc, in->by_id);
+  in->by_bytes = by_bytes;
+  in->by_id = by_id;
+  in->mask = n - 1;
+  for (size_t k = 0; k < in->n_tokens; k++) index_token(in, k);
+  return true;
+}
+
+size_t import_find_id(const importing *in, uint32_t id) {
+  if (in->n_tokens == 0) return 0;
+  const uint64_t h = hash_id(id) >> 32;
+  for (size_t i = (size_t)h & in->mask;; i = (i + 1) & in->mask) {
+    const uint64_t slot = in->by_id[i];
+    if (slot == 0) return in->n_tokens;
+    const size_t k = (size_t)(uint32_t)slot - 1;
+    if (slot >> 32 == h && in->tokens[k].id == id) return k;
+  }
+}
+
+/* A token of these bytes whose flags, as far as `mask` goes, are those. */
+static size_t find_bytes(const importing *in, const void *bytes, size_t len, unsigned mask,
+                         unsigned flags) {
+  if (in->n_tokens == 0) return 0;
+  const uint64_t h = hash_bytes(bytes, len) >> 32;
+  for (size_t i = (size_t)h & in->mask;; i = (i + 1) & in->mask) {
+    const uint64_t slot = in->by_bytes[i];
+    if (slot == 0) return in->n_tokens;
+    const size_t k = (size_t)(uint32_t)slot - 1;
+    if (slot >> 32 == h && in->tokens[k].len == len && (in->tokens[k].flags & mask) == flags &&
+        memcmp(import_bytes(in, k), bytes, len) == 0)
+      return k;
+  }
+}
+
+size_t import_find(const importing *in, const void *bytes, size_t len) {
+  return find_bytes(in, bytes, len, ENTRY_FALLBACK | ENTRY_UNUSED, 0);
+}
+
+size_t import_find_as(const importing *in, const void *bytes, size_t len, unsigned flags) {
+  return find_bytes(in, bytes, len, ENTRY_FALLBACK | ENTRY_UNUSED, flags);
+}
+
+size_t import_find_joined(const importing *in, size_t left, size_t right) {
+  uint8_t joined[256];
+  const import_entry *l = &in->tokens[left], *r = &in->tokens[right];
+  const uint64_t len = (uint64_t)l->len + r->len;
+  if (len <= sizeof joined) {
+    memcpy(joined, import_bytes(in, left), l->len);
+    memcpy(joined + l->len, import_bytes(in, right), r->len);
+    return import_find(in, joined, (size_t)len);
+  }
+  /* Rare: look at every token of that length. */
+  for (size_t k = 0; k < in->n_tokens; k++) {
+    const import_entry *t = &in->tokens[k];
+    if (t->len == len && !(t->flags & (ENTRY_FALLBACK | ENTRY_UNUSED)) &&
+        memcmp(import_bytes(in, k), import_bytes(in, left), l->len) == 0 &&
+        memcmp(import_bytes(in, k) + l->len, import_bytes(in, right), r->len) == 0)
+      return k;
+  }
+  return in->n_tokens;
+}
+
+static bpe_status twice(importing *in, size_t had, uint32_t id, const void *bytes, size_t len,
+                        size_t where, const char *what) {
+  quoted q, p;
+  const import_entry *t = &in->tokens[had];
+  return set_error(in->e, BPE_BADMODEL, where,
+                   "duplicate %s: %s = %lu and %s = %lu (%ss %lu and %lu)", what,
+                   quote_bytes(&q, import_bytes(in, had), t->len), (unsigned long)t->id,
+                   quote_bytes(&p, bytes, len), (unsigned long)id, in->where_name,
+                   (unsigned long)t->where, (unsigned long)where);
+}
+
+bpe_status import_token(importing *in, const void *bytes, size_t len, uint32_t id, bpe_kind kind,
+                        unsigned flags, size_t where) {
+  if (in->n_tokens >= UINT32_MAX / 8 || len > UINT32_MAX)
+    return set_error(in->e, BPE_TOOBIG, where, "vocabulary too large");
+  if (len == 0)
+    return set_error(in->e, BPE_BADMODEL, where, "empty token: id %lu (%s %zu)",
+                     (unsigned long)id, in->where_name, where);
+  if (4 * in->n_tokens >= in->mask && !grow_index(in)) return set_nomem(in->e);
+  size_t had = import_find_id(in, id);
+  if (had != in->n_tokens && !(kind != BPE_TOKEN && in->tokens[had].kind != BPE_TOKEN))
+    return twice(in, had, id, bytes, len, where, in->where_name[0] == 'l' ? "rank" : "id");
+  had = import_find(in, bytes, len);
+  if (had != in->n_tokens && !(flags & (ENTRY_FALLBACK | ENTRY_UNUSED)) && kind == BPE_TOKEN &&
+      in->tokens[had].kind == BPE_TOKEN)
+    return twice(in, had, id, bytes, len, where, "token");
+  size_t need;
+  if (!size_add(in->slab_len, len, &need) ||
+      !mem_grow(&in->alloc, (void **)&in->slab, &in->slab_cap, need, 1) ||
+      !mem_grow(&in->alloc, (void **)&in->tokens, &in->tokens_cap, in->n_tokens + 1,
+                sizeof *in->tokens))
+    return set_nomem(in->e);
+  memcpy(in->slab + in->slab_len, bytes, len);
+  in->tokens[in->n_tokens] = (import_entry){.offset = in->slab_len,
+                                            .len = (uint32_t)len,
+                                            .id = id,
+                                            .where = (uint32_t)where,
+                                            .kind = (uint8_t)kind,
+                                            .flags = (uint8_t)flags};
+  in->slab_len = need;
+  index_token(in, in->n_tokens++);
+  return BPE_OK;
+}
+
+void import_merge(importing *in, uint32_t rank, size_t left, size_t right, size_t result) {
+  in->tokens[left].merges = in->tokens[right].merges = in->tokens[result].merges = true;
+  bpe_builder_merge(in->b, rank, in->tokens[left].id, in->tokens[right].id,
+                    in->tokens[result].id, 0);
+}
+
+bpe_status import_single_bytes(importing *in, bool gpt2_order, uint32_t first) {
+  for (unsigned i = 0; i < 256; i++) {
+    const uint8_t byte = gpt2_order ? bytelevel_ranked(i) : (uint8_t)i;
+    const bpe_status st = import_token(in, &byte, 1, first + i, BPE_TOKEN, 0, 0);
+    if (st != BPE_OK) return st;
+  }
+  return BPE_OK;
+}
+
+/* ---- Special tokens ------------------------------------------------------------------------ */
+
+static bpe_status next_free_id(const importing *in, uint32_t *id) {
+  uint32_t highest = 0;
+  for (size_t k = 0; k < in->n_tokens; k++)
+    if (in->tokens[k].id > highest) highest = in->tokens[k].id;
+  *id = in->n_tokens == 0 ? 0 : highest + 1;
+  return *id == BPE_NONE ? set_error(in->e, BPE_TOOBIG, highest, "no id is left") : BPE_OK;
+}
+
+bpe_status import_special(importing *in, const char *name, size_t len, uint32_t id,
+                          size_t where) {
+  quoted q;
+  if (len == 0) return set_error(in->e, BPE_BADMODEL, where, "empty special token");
+  const size_t had = find_bytes(in, name, len, ENTRY_FALLBACK, 0);
+  if (had != in->n_tokens) {
+    import_entry *t = &in->tokens[had];
+    if (t->kind == BPE_SPECIAL)
+      return set_error(in->e, BPE_BADMODEL, where, "special token given twice: %s",
+                       quote_bytes(&q, name, len));
+    if (id != BPE_NONE && id != t->id)
+      return set_error(in->e, BPE_BADMODEL, where,
+                       "special token has id %lu in the vocabulary, not %lu: %s",
+                       (unsigned long)t->id, (unsigned long)id, quote_bytes(&q, name, len));
+    t->kind = BPE_SPECIAL;
+    t->flags &= (uint8_t)~ENTRY_UNUSED;
+    return BPE_OK;
+  }
+  if (id == BPE_NONE) {
+    const bpe_status st = next_free_id(in, &id);
+    if (st != BPE_OK) return st;
+  }
+  return import_token(in, name, len, id, BPE_SPECIAL, 0, where);
+}
+
+bpe_status import_special_list(importing *in, const doc_node *list) {
+  quoted q;
+  if (list->kind != DOC_OBJECT && list->kind != DOC_ARRAY)
+    return set_error(in->e, BPE_MISUSE, 0, "special_tokens is no array and no object");
+  for (const doc_node *v = list->first; v != NULL; v = v->next) {
+    const bool named = list->kind == DOC_OBJECT;
+    const doc_node *x = v;
+    uint32_t id = BPE_NONE;
+    if (named && !doc_id(v, &id))
+      return set_error(in->e, BPE_MISUSE, 0, "id of special token is no number below 2^32-1: %s",
+                       quote_bytes(&q, v->key, v->key_len));
+    if (!named && x->kind != DOC_STRING)
+      return set_error(in->e, BPE_MISUSE, 0, "special_tokens holds what is no string");
+    const bpe_status st = named ? import_special(in, v->key, v->key_len, id, 0)
+                                : import_special(in, x->text, x->len, BPE_NONE, 0);
+    if (st != BPE_OK) return st;
+  }
+  return BPE_OK;
+}
+
+bpe_status import_specials(importing *in, const char *json, size_t len) {
+  if (json == NULL) return BPE_OK;
+  doc d;
+  bpe_status st = doc_parse(&in->alloc, json, len, "special_tokens", in->e, &d);
+  if (st == BPE_OK) st = import_special_list(in, d.root);
+  doc_clear(&d);
+  return st;
+}
+
+/* ---- Options and lines --------------------------------------------------------------------- */
+
+bpe_status import_pattern(importing *in, const char *format) {
+  const bpe_import_options *o = in->options;
+  if (o->pattern == NULL)
+    return set_error(in->e, BPE_MISUSE, 0,
+                     "%s says no pattern: give a pattern's name, or {\"regex\": ...}", format);
+  bpe_builder_pattern(in->b, o->pattern, o->pattern_len, o->pattern_is_regex);
+  return BPE_OK;
+}
+
+bpe_status import_no_options(const importing *in, const char *format, bool pattern,
+                             bool specials) {
+  const bpe_import_options *o = in->options;
+  if (pattern && o->pattern != NULL)
+    return set_error(in->e, BPE_MISUSE, 0, "%s has its own pattern: give none", format);
+  if (specials && o->special_tokens != NULL)
+    return set_error(in->e, BPE_MISUSE, 0, "%s has its own special tokens: give none", format);
+  return BPE_OK;
+}
+
+bool next_line(lines *l, const char **line, size_t *len) {
+  if (l->at == l->end) return false;
+  const char *newline = memchr(l->at, '\n', (size_t)(l->end - l->at));
+  const char *stop = newline != NULL ? newline : l->end;
+  *line = l->at;
+  *len = (size_t)(stop - l->at);
+  if (*len > 0 && stop[-1] == '\r') --*len;
+  l->at = newline != NULL ? newline + 1 : l->end;
+  l->n++;
+  return true;
+}
+
+bool parse_id(const char *text, size_t len, uint32_t *id) {
+  uint64_t n = 0;
+  if (len == 0 || len > 10) return false;
+  for (size_t i = 0; i < len; i++) {
+    if (text[i] < '0' || text[i] > '9') return false;
+    n = n * 10 + (uint64_t)(text[i] - '0');
+  }
+  if (n >= BPE_NONE) return false;
+  *id = (uint32_t)n;
+  return true;
+}
+
+/* ---- The whole ----------------------------------------------------------------------------- */
+
+static void import_clear(importing *in) {
+  bpe_builder_free(in->b);
+  mem_free(&in->alloc, in->tokens);
+  mem_free(&in->alloc, in->slab);
+  mem_free(&in->alloc, in->by_bytes);
+  mem_free(&in->alloc, in->by_id);
+}
+
+static void add_entries(importing *in) {
+  for (size_t k = 0; k < in->n_tokens; k++) {
+    const import_entry *t = &in->tokens[k];
+    unsigned flags = t->flags;
+    if (t->kind != BPE_TOKEN && t->merges) flags |= ENTRY_MERGES;
+    bpe_builder_token(in->b, t->id, (bpe_kind)t->kind, import_bytes(in, k), t->len);
+    for (unsigned f = 1; f <= flags; f <<= 1)
+      if (flags & f) builder_flag(in->b, t->id, f);
+  }
+}
+
+/* GPT-2's vocab.json: every value is a number. */
+static bool is_vocab(const doc_node *root) {
+  for (const doc_node *v = root->first; v != NULL; v = v->next)
+    if (v->kind != DOC_NUMBER) return false;
+  return root->first != NULL;
+}
+
+static bpe_status import_json(importing *in, const char *text, size_t len, const char *merges,
+                              size_t merges_len) {
+  doc d;
+  bpe_status st = doc_parse(&in->alloc, text, len, "source", in->e, &d);
+  in->where_name = "byte";
+  if (st == BPE_OK && is_vocab(d.root)) {
+    st = import_gpt2(in, d.root, merges, merges_len);
+  } else if (st == BPE_OK && merges != NULL) {
+    st = set_error(in->e, BPE_MISUSE, 0, "merges go with a vocab.json only");
+  } else if (st == BPE_OK && doc_get(d.root, "model") != NULL) {
+    st = import_hf(in, d.root);
+  } else if (st == BPE_OK) {
+    st = import_plain(in, d.root);
+  }
+  doc_clear(&d);
+  return st;
+}
+
+static bpe_status import_source(importing *in, const char *text, size_t len, const char *merges,
+                                size_t merges_len) {
+  static const char minbpe[] = "minbpe";
+  if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) { /* a byte order mark */
+    text += 3;
+    len -= 3;
+  }
+  size_t i = 0;
+  while (i < len && (text[i] == ' ' || text[i] == '\t' || text[i] == '\r' || text[i] == '\n')) i++;
+  if (i == len) return set_error(in->e, BPE_BADMODEL, 0, "source is empty");
+  if (text[i] == '{') return import_json(in, text, len, merges, merges_len);
+  if (merges != NULL) return set_error(in->e, BPE_MISUSE, 0, "merges go with a vocab.json only");
+  if (len >= strlen(minbpe) && memcmp(text, minbpe, strlen(minbpe)) == 0)
+    return import_minbpe(in, text, len);
+  return import_tiktoken(in, text, len);
+}
+
+bpe_status bpe_import(const bpe_alloc *a, const void *source, size_t len, const void *merges,
+                      size_t merges_len, const bpe_import_options *options, bpe_error *e,
+                      bpe_model **out) {
+  static const bpe_import_options no_options;
+  *out = NULL;
+  importing in = {.alloc = *a,
+                  .b = bpe_builder_new(a),
+                  .e = e,
+                  .options = options != NULL ? options : &no_options,
+                  .where_name = "line"};
+  if (in.b == NULL) return set_nomem(e);
+  bpe_status st;
+  if (model_blob_is(source, len)) {
+    st = import_no_options(&in, "a model", true, true);
+    if (st == BPE_OK && merges != NULL)
+      st = set_error(e, BPE_MISUSE, 0, "merges go with a vocab.json only");
+    if (st == BPE_OK) st = bpe_model_parse(a, source, len, e, out);
+    import_clear(&in);
+    return st;
+  }
+  st = import_source(&in, source, len, merges, merges_len);
+  if (st == BPE_OK) {
+    if (in.options->whole) bpe_builder_whole(in.b);
+    add_entries(&in);
+    st = bpe_builder_finish(in.b, e, out);
+    in.b = NULL;
+  }
+  import_clear(&in);
+  return st;
+}

@@ -1,0 +1,211 @@
+/* model_blob.c - a model as one string of bytes: bpe_model_write and bpe_model_parse.
+**
+** Numbers are LEB128, strings a number and that many bytes, so it reads the same on any machine:
+**
+**     "bpemodel"                                          8 bytes
+**     1                                                   number: the version of this layout
+**     settings, pattern, stats ("" for none)              3 strings
+**     number of entries; each: its id minus that of the   number; number, number, string
+**       entry before (0 for the first), kind, bytes
+**     number of merges; 1 if counts follow, else 0        2 numbers
+**     merges; each: its rank minus that of the merge      number; number, number, number
+**       before, left, right, id; then the counts            numbers
+**     SHA-256 of all that                                 32 bytes
+**
+** Entries and merges stand in the model's own order. Parsing believes nothing: the checksum comes
+** first, which tells damage from error; every read is bounded by the bytes that are there; and
+** what was read goes through the builder like any other description.
+*/
+#include "model.h"
+#include "sha256.h"
+
+enum { VERSION = 1, CHECKSUM = 32 };
+
+static const char magic[] = "bpemodel";
+
+enum { MAGIC = sizeof magic - 1 };
+
+/* ---- Writing ------------------------------------------------------------------------------- */
+
+static void put_number(bpe_buffer *b, uint64_t x) {
+  uint8_t bytes[10];
+  size_t n = 0;
+  for (; x >= 0x80; x >>= 7) bytes[n++] = (uint8_t)(x | 0x80);
+  bytes[n++] = (uint8_t)x;
+  bpe_buffer_append(b, bytes, n);
+}
+
+static void put_string(bpe_buffer *b, const void *s, size_t len) {
+  put_number(b, len);
+  bpe_buffer_append(b, s, len);
+}
+
+static void put_entries(bpe_buffer *b, const vocab *v) {
+  uint32_t before = 0;
+  put_number(b, v->n_entries);
+  for (size_t i = 0; i < v->n_entries; i++) {
+    const vocab_entry *t = &v->entries[i];
+    put_number(b, t->id - before);
+    put_number(b, t->kind);
+    put_string(b, vocab_bytes(v, t), t->len);
+    before = t->id;
+  }
+}
+
+static void put_merges(bpe_buffer *b, const vocab *v) {
+  uint32_t before = 0;
+  put_number(b, v->n_merges);
+  put_number(b, v->counts != NULL);
+  for (size_t i = 0; i < v->n_merges; i++) {
+    const vocab_merge *x = &v->merges[i];
+    put_number(b, x->rank - before);
+    put_number(b, x->left);
+    put_number(b, x->right);
+    put_number(b, x->id);
+    before = x->rank;
+  }
+  for (size_t i = 0; i < v->n_merges && v->counts != NULL; i++) put_number(b, v->counts[i]);
+}
+
+bpe_status bpe_model_write(const bpe_model *m, bpe_error *e, bpe_buffer *out) {
+  const size_t start = out->len;
+  bpe_buffer settings;
+  bpe_buffer_init(&settings, &m->alloc, 0);
+  bpe_status st = bpe_model_settings(m, e, &settings);
+  if (st == BPE_OK) {
+    bpe_buffer_append(out, magic, MAGIC);
+    put_number(out, VERSION);
+    put_string(out, settings.bytes, settings.len);
+    put_string(out, m->pattern->text, m->pattern->len);
+    put_string(out, m->stats, m->stats_len);
+    put_entries(out, &m->v);
+    put_merges(out, &m->v);
+    st = buffer_status(out, e);
+  }
+  bpe_buffer_clear(&settings);
+  if (st != BPE_OK) return st;
+  uint8_t sum[CHECKSUM];
+  sha256 h;
+  sha256_init(&h);
+  sha256_add(&h, out->bytes + start, out->len - start);
+  sha256_end(&h, sum);
+  bpe_buffer_append(out, sum, CHECKSUM);
+  return buffer_status(out, e);
+}
+
+/* ---- Reading ------------------------------------------------------------------------------- */
+
+/* Sticky: after a failure every read gives 0. */
+typedef struct reader {
+  const uint8_t *bytes;
+  size_t at, end;
+  bpe_status status;
+  bpe_error *e;
+} reader;
+
+static uint64_t bad(reader *r, const char *what) {
+  if (r->status == BPE_OK)
+    r->status = set_error(r->e, BPE_BADMODEL, r->at, "model: %s at byte %zu", what, r->at);
+  return 0;
+}
+
+static uint64_t get_number(reader *r, uint64_t most) {
+  uint64_t x = 0;
+  if (r->status != BPE_OK) return 0;
+  for (unsigned shift = 0; shift < 64; shift += 7) {
+    if (r->at == r->end) return bad(r, "ends too early");
+    const uint8_t c = r->bytes[r->at++];
+    if (shift == 63 && c > 1) break;
+    x |= (uint64_t)(c & 0x7f) << shift;
+    if (c < 0x80) return x <= most ? x : bad(r, "number out of range");
+  }
+  return bad(r, "number out of range");
+}
+
+static const uint8_t *get_string(reader *r, size_t *len) {
+  *len = (size_t)get_number(r, r->end - r->at);
+  if (*len > r->end - r->at) *len = (size_t)bad(r, "ends too early");
+  const uint8_t *s = r->bytes + r->at;
+  r->at += *len;
+  return s;
+}
+
+static void get_entries(reader *r, bpe_builder *b) {
+  uint64_t id = 0;
+  const uint64_t n = get_number(r, r->end - r->at);
+  for (uint64_t i = 0; i < n && r->status == BPE_OK; i++) {
+    size_t len;
+    id += get_number(r, BPE_NONE);
+    const uint64_t kind = get_number(r, BPE_ADDED);
+    const uint8_t *s = get_string(r, &len);
+    if (id >= BPE_NONE) bad(r, "id too large");
+    if (r->status == BPE_OK) bpe_builder_token(b, (uint32_t)id, (bpe_kind)kind, s, len);
+  }
+}
+
+static void get_merges(reader *r, bpe_builder *b) {
+  const uint64_t n = get_number(r, r->end - r->at);
+  const uint64_t has_counts = get_number(r, 1);
+  reader counts = *r;
+  for (uint64_t i = 0; i < n && has_counts != 0 && counts.status == BPE_OK; i++)
+    for (int k = 0; k < 4; k++) (void)get_number(&counts, BPE_NONE);
+  uint64_t rank = 0;
+  for (uint64_t i = 0; i < n && r->status == BPE_OK && counts.status == BPE_OK; i++) {
+    rank += get_number(r, BPE_NONE);
+    const uint32_t left = (uint32_t)get_number(r, BPE_NONE);
+    const uint32_t right = (uint32_t)get_number(r, BPE_NONE);
+    const uint32_t id = (uint32_t)get_number(r, BPE_NONE);
+    const uint64_t count = has_counts ? get_number(&counts, UINT64_MAX) : 0;
+    if (rank >= BPE_NONE) bad(r, "rank too large");
+    if (r->status == BPE_OK && counts.status == BPE_OK)
+      bpe_builder_merge(b, (uint32_t)rank, left, right, id, count);
+  }
+  if (has_counts && r->status == BPE_OK) *r = counts;
+}
+
+static bpe_status get_model(reader *r, bpe_builder *b) {
+  size_t settings_len, pattern_len, stats_len;
+  const uint8_t *settings = get_string(r, &settings_len);
+  const uint8_t *pattern = get_string(r, &pattern_len);
+  const uint8_t *stats = get_string(r, &stats_len);
+  if (r->status != BPE_OK) return r->status;
+  bpe_builder_settings(b, (const char *)pattern, pattern_len, (const char *)settings,
+                       settings_len);
+  if (stats_len != 0) bpe_builder_stats(b, (const char *)stats, stats_len);
+  get_entries(r, b);
+  get_merges(r, b);
+  if (r->status == BPE_OK && r->at != r->end) bad(r, "has more than a model");
+  return r->status;
+}
+
+bpe_status bpe_model_parse(const bpe_alloc *a, const void *bytes, size_t len, bpe_error *e,
+                           bpe_model **out) {
+  *out = NULL;
+  reader r = {.bytes = bytes, .at = MAGIC, .end = len, .e = e};
+  if (!model_blob_is(bytes, len)) return set_error(e, BPE_BADMODEL, 0, "model: not a model");
+  const uint64_t version = get_number(&r, UINT32_MAX);
+  if (r.status != BPE_OK) return r.status;
+  if (version != VERSION)
+    return set_error(e, BPE_BADMODEL, MAGIC, "model: layout version is %llu, not %d",
+                     (unsigned long long)version, VERSION);
+  if (len < r.at + CHECKSUM) return set_error(e, BPE_BADMODEL, len, "model: ends too early");
+  r.end = len - CHECKSUM;
+  uint8_t sum[CHECKSUM];
+  sha256 h;
+  sha256_init(&h);
+  sha256_add(&h, bytes, r.end);
+  sha256_end(&h, sum);
+  if (memcmp(sum, r.bytes + r.end, CHECKSUM) != 0)
+    return set_error(e, BPE_BADMODEL, r.end, "model: damaged or cut short: wrong checksum");
+  bpe_builder *b = bpe_builder_new(a);
+  if (b == NULL) return set_nomem(e);
+  if (get_model(&r, b) != BPE_OK) {
+    bpe_builder_free(b);
+    return r.status;
+  }
+  return bpe_builder_finish(b, e, out);
+}
+
+bool model_blob_is(const void *bytes, size_t len) {
+  return len >= MAGIC && memcmp(bytes, magic, MAGIC) == 0;
+}

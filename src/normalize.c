@@ -1,0 +1,487 @@
+/* normalize.c - the steps of normalize.h, over utf8proc's tables.
+**
+** A Unicode form is applied segment by segment: a character that nothing before it can change,
+** and what follows up to the next such character. Segments are a letter and its marks, so the map
+** back to the source is fine-grained; and the marks of a long segment are sorted by counting, so
+** that no text makes it slow.
+*/
+#include "normalize.h"
+
+#include "doc.h"
+#include "utf8.h"
+
+#include <string.h>
+#include <utf8proc.h>
+
+enum { MAX_STEPS = 16, STOP_INTERVAL = 1 << 16, SMALL_RUN = 16 };
+enum { MAX_DECOMPOSED = 32 }; /* code points that one becomes; U+FDFA becomes 18 */
+
+typedef enum step_kind { STEP_FORM, STEP_REPLACE, STEP_PREPEND, STEP_PREFIX_SPACE } step_kind;
+
+typedef struct form {
+  const char *name;
+  utf8proc_option_t options;
+  int32_t simple; /* code points below stand for themselves and begin a segment */
+  bool compose;
+} form;
+
+static const form forms[] = {
+    {"nfc", UTF8PROC_DECOMPOSE, 0x300, true},
+    {"nfd", UTF8PROC_DECOMPOSE, 0xc0, false},
+    {"nfkc", UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT, 0xa0, true},
+    {"nfkd", UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT, 0xa0, false},
+};
+
+#define N_FORMS (sizeof forms / sizeof *forms)
+
+typedef struct step {
+  step_kind kind;
+  const form *form;
+  char *from, *to; /* owned */
+  size_t from_len, to_len;
+} step;
+
+struct normalizer {
+  bpe_alloc alloc;
+  step steps[MAX_STEPS];
+  size_t n;
+};
+
+/* A stretch of the input and what became of it. */
+typedef struct edit {
+  size_t from, to;         /* of the input */
+  size_t out_from, out_to; /* of the output */
+} edit;
+
+typedef struct normal_stage {
+  uint8_t *bytes; /* owned; the output, when there are edits */
+  size_t len, cap;
+  edit *edits; /* owned, rising */
+  size_t n_edits, edits_cap;
+  size_t copied; /* the input up to here is in the output */
+  size_t cursor; /* edit of the last question */
+} normal_stage;
+
+const char *normalizer_unicode_version(void) {
+  return utf8proc_unicode_version();
+}
+
+/* ---- The list of steps --------------------------------------------------------------------- */
+
+bpe_status normalizer_new(const bpe_alloc *a, bpe_error *e, normalizer **out) {
+  *out = mem_zero(a, 1, sizeof **out);
+  if (*out == NULL) return set_nomem(e);
+  (*out)->alloc = *a;
+  return BPE_OK;
+}
+
+void normalizer_free(normalizer *n) {
+  if (n == NULL) return;
+  const bpe_alloc a = n->alloc;
+  for (size_t i = 0; i < n->n; i++) {
+    mem_free(&a, n->steps[i].from);
+    mem_free(&a, n->steps[i].to);
+  }
+  mem_free(&a, n);
+}
+
+static const form *find_form(const char *name, size_t len) {
+  for (size_t i = 0; i < N_FORMS; i++)
+    if (strlen(forms[i].name) == len && memcmp(forms[i].name, name, len) == 0) return &forms[i];
+  return NULL;
+}
+
+bool normalizer_is_form(const char *name, size_t len) {
+  return find_form(name, len) != NULL;
+}
+
+/* A new step with copies of two strings. */
+static bpe_status add_step(normalizer *n, step s, const char *from, const char *to, bpe_error *e) {
+  if (n->n == MAX_STEPS)
+    return set_error(e, BPE_BADMODEL, n->n, "more than %d normalizer steps", MAX_STEPS);
+  s.from = mem_new(&n->alloc, s.from_len, 1);
+  s.to = mem_new(&n->alloc, s.to_len, 1);
+  n->steps[n->n++] = s; /* owned by the list from here on, whole or not */
+  if (s.from == NULL || s.to == NULL) return set_nomem(e);
+  if (s.from_len != 0) memcpy(s.from, from, s.from_len);
+  if (s.to_len != 0) memcpy(s.to, to, s.to_len);
+  return BPE_OK;
+}
+
+bpe_status normalizer_add_form(normalizer *n, const char *name, size_t len, bpe_error *e) {
+  return add_step(n, (step){.kind = STEP_FORM, .form = find_form(name, len)}, NULL, NULL, e);
+}
+
+bpe_status normalizer_add_replace(normalizer *n, const char *from, size_t from_len,
+                                  const char *to, size_t to_len, bpe_error *e) {
+  const step s = {.kind = STEP_REPLACE, .from_len = from_len, .to_len = to_len};
+  return add_step(n, s, from, to, e);
+}
+
+bpe_status normalizer_add_prepend(normalizer *n, const char *text, size_t len, bpe_error *e) {
+  return add_step(n, (step){.kind = STEP_PREPEND, .to_len = len}, NULL, text, e);
+}
+
+bpe_status normalizer_add_prefix_space(normalizer *n, bpe_error *e) {
+  return add_step(n, (step){.kind = STEP_PREFIX_SPACE, .to_len = 1}, NULL, " ", e);
+}
+
+size_t normalizer_steps(const normalizer *n) {
+  return n->n;
+}
+
+bool normalizer_is_plain(const normalizer *n) {
+  for (size_t i = 0; i < n->n; i++)
+    if (n->steps[i].kind != STEP_FORM) return false;
+  return true;
+}
+
+static void write_step(const step *s, bpe_buffer *out) {
+  switch (s->kind) {
+    case STEP_FORM: doc_append_string(out, s->form->name, strlen(s->form->name)); break;
+    case STEP_PREFIX_SPACE: doc_append_string(out, "prefix_space", 12); break;
+    case STEP_PREPEND:
+      bpe_buffer_append(out, "{\"prepend\":", 11);
+      doc_append_string(out, s->to, s->to_len);
+      bpe_buffer_append(out, "}", 1);
+      break;
+    case STEP_REPLACE:
+      bpe_buffer_append(out, "{\"replace\":[", 12);
+      doc_append_string(out, s->from, s->from_len);
+      bpe_buffer_append(out, ",", 1);
+      doc_append_string(out, s->to, s->to_len);
+      bpe_buffer_append(out, "]}", 2);
+      break;
+  }
+}
+
+void normalizer_write(const normalizer *n, bpe_buffer *out) {
+  bpe_buffer_append(out, "[", 1);
+  for (size_t i = 0; i < n->n; i++) {
+    if (i > 0) bpe_buffer_append(out, ",", 1);
+    write_step(&n->steps[i], out);
+  }
+  bpe_buffer_append(out, "]", 1);
+}
+
+/* ---- As tokenizer.json has it --------------------------------------------------------------- */
+
+static const char space_mark[] = "\xe2\x96\x81"; /* U+2581 */
+
+static bool turns_marks(const step *s) {
+  return s->kind == STEP_REPLACE && s->from_len == 3 && memcmp(s->from, space_mark, 3) == 0 &&
+         s->to_len == 1 && s->to[0] == ' ';
+}
+
+bool normalizer_marks_spaces(const normalizer *n) {
+  for (size_t i = 0; i < n->n; i++)
+    if (turns_marks(&n->steps[i])) return true;
+  return false;
+}
+
+bool normalizer_has_prefix_space(const normalizer *n) {
+  for (size_t i = 0; i < n->n; i++)
+    if (n->steps[i].kind == STEP_PREFIX_SPACE) return true;
+  return false;
+}
+
+static void write_hf_replace(const char *from, size_t from_len, const char *to, size_t to_len,
+                             bpe_buffer *out) {
+  static const char head[] = "{\"type\":\"Replace\",\"pattern\":{\"String\":",
+                    middle[] = "},\"content\":";
+  bpe_buffer_append(out, head, sizeof head - 1);
+  doc_append_string(out, from, from_len);
+  bpe_buffer_append(out, middle, sizeof middle - 1);
+  doc_append_string(out, to, to_len);
+  bpe_buffer_append(out, "}", 1);
+}
+
+static void write_hf_step(const step *s, bool marks, bpe_buffer *out) {
+  static const char form_head[] = "{\"type\":\"", prepend[] = "{\"type\":\"Prepend\",\"prepend\":";
+  if (s->kind == STEP_FORM) {
+    bpe_buffer_append(out, form_head, sizeof form_head - 1);
+    for (const char *c = s->form->name; *c != 0; c++) {
+      const char upper = (char)(*c - 'a' + 'A');
+      bpe_buffer_append(out, &upper, 1);
+    }
+    bpe_buffer_append(out, "\"}", 2);
+  } else if (s->kind == STEP_REPLACE) {
+    if (marks && turns_marks(s)) write_hf_replace(" ", 1, space_mark, 3, out);
+    else write_hf_replace(s->from, s->from_len, s->to, s->to_len, out);
+  } else {
+    const bool mark = marks && s->to_len == 1 && s->to[0] == ' ';
+    bpe_buffer_append(out, prepend, sizeof prepend - 1);
+    doc_append_string(out, mark ? space_mark : s->to, mark ? 3 : s->to_len);
+    bpe_buffer_append(out, "}", 1);
+  }
+}
+
+void normalizer_write_hf(const normalizer *n, bool marks, bpe_buffer *out) {
+  static const char head[] = "{\"type\":\"Sequence\",\"normalizers\":[";
+  bool any = false;
+  bpe_buffer_append(out, head, sizeof head - 1);
+  for (size_t i = 0; i < n->n; i++) {
+    if (n->steps[i].kind == STEP_PREFIX_SPACE) continue;
+    if (any) bpe_buffer_append(out, ",", 1);
+    write_hf_step(&n->steps[i], marks, out);
+    any = true;
+  }
+  bpe_buffer_append(out, "]}", 2);
+}
+
+/* ---- Output of one step -------------------------------------------------------------------- */
+
+static bool append(normal_stage *g, const bpe_alloc *a, const void *bytes, size_t n) {
+  size_t need;
+  if (!size_add(g->len, n, &need) || !mem_grow(a, (void **)&g->bytes, &g->cap, need, 1))
+    return false;
+  if (n != 0) memcpy(g->bytes + g->len, bytes, n);
+  g->len = need;
+  return true;
+}
+
+/* s[from .. to) becomes the n bytes. */
+static bpe_status add_edit(normal_stage *g, const bpe_alloc *a, const uint8_t *s, size_t from,
+                           size_t to, const void *bytes, size_t n, bpe_error *e) {
+  if (!append(g, a, s + g->copied, from - g->copied)) return set_nomem(e);
+  const size_t start = g->len;
+  if (!append(g, a, bytes, n) ||
+      !mem_grow(a, (void **)&g->edits, &g->edits_cap, g->n_edits + 1, sizeof *g->edits))
+    return set_nomem(e);
+  g->edits[g->n_edits++] = (edit){from, to, start, g->len};
+  g->copied = to;
+  return BPE_OK;
+}
+
+/* ---- Unicode forms ------------------------------------------------------------------------- */
+
+static bool is_second(int32_t cp) {
+  const utf8proc_property_t *p = utf8proc_get_property(cp);
+  if (p->combining_class != 0) return true;
+  if ((cp >= 0x1161 && cp <= 0x1175) || (cp >= 0x11a8 && cp <= 0x11c2)) return true; /* jamo */
+#if UTF8PROC_VERSION_MAJOR > 2 || UTF8PROC_VERSION_MINOR >= 10
+  return p->comb_issecond;
+#else
+  return p->comb_index != UINT16_MAX && p->comb_index >= 0x8000;
+#endif
+}
+
+/* Whether cp begins a segment: nothing before it reorders or composes with what it becomes. */
+static bool begins_segment(const form *f, int32_t cp) {
+  if (cp < f->simple) return true;
+  if (utf8proc_get_property(cp)->decomp_seqindex == UINT16_MAX) return !is_second(cp);
+  int32_t to[MAX_DECOMPOSED];
+  int class = 0;
+  const utf8proc_ssize_t n = utf8proc_decompose_char(cp, to, MAX_DECOMPOSED, f->options, &class);
+  return n > 0 && !is_second(to[0]);
+}
+
+static bool is_hangul(int32_t cp) {
+  return cp >= 0xac00 && cp <= 0xd7a3;
+}
+
+/* Whether cp alone is its own normal form for sure. */
+static bool is_stable(const form *f, int32_t cp) {
+  return cp < f->simple || (utf8proc_get_property(cp)->decomp_seqindex == UINT16_MAX &&
+                            (f->compose || !is_hangul(cp)));
+}
+
+/* Sorts each run of marks by combining class, keeping the order of equals. There is room for n
+** more behind p[n]. */
+static void sort_marks(int32_t *p, size_t n) {
+  for (size_t i = 0; i < n;) {
+    size_t end = i;
+    while (end < n && utf8proc_get_property(p[end])->combining_class != 0) end++;
+    if (end - i > SMALL_RUN) {
+      size_t start[256] = {0}, sum = 0;
+      for (size_t k = i; k < end; k++) start[utf8proc_get_property(p[k])->combining_class & 255]++;
+      for (int c = 0; c < 256; c++) {
+        const size_t here = start[c];
+        start[c] = sum;
+        sum += here;
+      }
+      for (size_t k = i; k < end; k++)
+        p[n + start[utf8proc_get_property(p[k])->combining_class & 255]++] = p[k];
+      memcpy(p + i, p + n, (end - i) * sizeof *p);
+    } else {
+      for (size_t k = i + 1; k < end; k++) {
+        const int32_t x = p[k];
+        const int class = utf8proc_get_property(x)->combining_class;
+        size_t at = k;
+        for (; at > i && utf8proc_get_property(p[at - 1])->combining_class > class; at--)
+          p[at] = p[at - 1];
+        p[at] = x;
+      }
+    }
+    i = end == i ? i + 1 : end;
+  }
+}
+
+static size_t put_char(uint8_t *to, int32_t cp) {
+  return (size_t)utf8proc_encode_char(cp, to);
+}
+
+/* Normalizes the segment s[from .. to) and, if that changes it, adds the edit. */
+static bpe_status normalize_segment(normal_text *t, normal_stage *g, const form *f,
+                                    const uint8_t *s, size_t from, size_t to, bpe_error *e) {
+  size_t n = 0;
+  for (size_t i = from, k; i < to; i += k) {
+    const int32_t cp = (int32_t)utf8_decode(s + i, &k);
+    if (!mem_grow(&t->alloc, (void **)&t->points, &t->points_cap, 2 * (n + MAX_DECOMPOSED),
+                  sizeof *t->points))
+      return set_nomem(e);
+    int class = 0;
+    const utf8proc_ssize_t got =
+        utf8proc_decompose_char(cp, t->points + n, MAX_DECOMPOSED, f->options, &class);
+    if (got < 0 || got > MAX_DECOMPOSED) t->points[n++] = cp;
+    else n += (size_t)got;
+  }
+  sort_marks(t->points, n);
+  if (f->compose)
+    n = (size_t)utf8proc_normalize_utf32(t->points, (utf8proc_ssize_t)n,
+                                         UTF8PROC_COMPOSE | UTF8PROC_STABLE);
+  uint8_t bytes[4];
+  size_t same = from; /* source that agrees so far */
+  size_t i = 0;
+  for (; i < n; i++) {
+    const size_t k = put_char(bytes, t->points[i]);
+    if (k > to - same || memcmp(s + same, bytes, k) != 0) break;
+    same += k;
+  }
+  if (i == n && same == to) return BPE_OK;
+  bpe_status st = add_edit(g, &t->alloc, s, from, to, NULL, 0, e);
+  for (i = 0; i < n && st == BPE_OK; i++)
+    if (!append(g, &t->alloc, bytes, put_char(bytes, t->points[i]))) st = set_nomem(e);
+  g->edits[g->n_edits - 1].out_to = g->len;
+  return st;
+}
+
+/* One well-formed run, s[from .. to). */
+static bpe_status form_run(normal_text *t, normal_stage *g, const form *f, const uint8_t *s,
+                           size_t from, size_t to, bpe_error *e) {
+  size_t asked = from;
+  for (size_t i = from; i < to;) {
+    size_t k;
+    if (s[i] < 0x80 && (i + 1 == to || s[i + 1] < 0x80)) { /* nothing can follow it in */
+      i++;
+      continue;
+    }
+    const int32_t first = (int32_t)utf8_decode(s + i, &k);
+    size_t end = i + k;
+    while (end < to && !begins_segment(f, (int32_t)utf8_decode(s + end, &k))) end += k;
+    const bool alone = end == i + (size_t)utf8_length(s + i, to - i);
+    if (!alone || !is_stable(f, first)) {
+      const bpe_status st = normalize_segment(t, g, f, s, i, end, e);
+      if (st != BPE_OK) return st;
+    }
+    i = end;
+    if (t->stop != NULL && i - asked >= STOP_INTERVAL) {
+      asked = i;
+      if (t->stop(t->stop_ctx)) return set_error(e, BPE_STOPPED, i, "interrupted");
+    }
+  }
+  return BPE_OK;
+}
+
+static bpe_status apply_form(normal_text *t, normal_stage *g, const form *f, const uint8_t *s,
+                             size_t len, bpe_error *e) {
+  bpe_status st = BPE_OK;
+  for (size_t i = 0; i < len && st == BPE_OK;) {
+    const size_t run = utf8_valid_run(s + i, len - i);
+    st = form_run(t, g, f, s, i, i + run, e);
+    i += run;
+    i += utf8_malformed_run(s + i, len - i);
+  }
+  return st;
+}
+
+/* ---- Strings ------------------------------------------------------------------------------- */
+
+static bpe_status apply_replace(normal_text *t, normal_stage *g, const step *x, const uint8_t *s,
+                                size_t len, bpe_error *e) {
+  for (size_t i = 0; len - i >= x->from_len;) {
+    const uint8_t *p = memchr(s + i, (uint8_t)x->from[0], len - i - (x->from_len - 1));
+    if (p == NULL) break;
+    i = (size_t)(p - s);
+    if (memcmp(p, x->from, x->from_len) != 0) {
+      i++;
+      continue;
+    }
+    const bpe_status st =
+        add_edit(g, &t->alloc, s, i, i + x->from_len, x->to, x->to_len, e);
+    if (st != BPE_OK) return st;
+    i += x->from_len;
+  }
+  return BPE_OK;
+}
+
+/* ---- All steps ------------------------------------------------------------------------------ */
+
+static bpe_status apply_step(normal_text *t, normal_stage *g, const step *x, const uint8_t *s,
+                             size_t len, bpe_error *e) {
+  switch (x->kind) {
+    case STEP_FORM: return apply_form(t, g, x->form, s, len, e);
+    case STEP_REPLACE: return apply_replace(t, g, x, s, len, e);
+    case STEP_PREFIX_SPACE:
+      if (len > 0 && s[0] == ' ') return BPE_OK;
+      break;
+    case STEP_PREPEND: break;
+  }
+  return len == 0 ? BPE_OK : add_edit(g, &t->alloc, s, 0, 0, x->to, x->to_len, e);
+}
+
+bpe_status normal_apply(normal_text *t, const normalizer *n, const uint8_t *s, size_t len,
+                        bpe_error *e) {
+  t->text = s;
+  t->len = len;
+  t->changed = false;
+  t->n_used = 0;
+  if (t->n_stages < n->n) {
+    normal_stage *stages = mem_zero(&t->alloc, n->n, sizeof *stages);
+    if (stages == NULL) return set_nomem(e);
+    if (t->n_stages != 0) memcpy(stages, t->stages, t->n_stages * sizeof *stages);
+    mem_free(&t->alloc, t->stages);
+    t->stages = stages;
+    t->n_stages = n->n;
+  }
+  for (size_t i = 0; i < n->n; i++) {
+    normal_stage *g = &t->stages[t->n_used];
+    g->len = g->n_edits = g->copied = g->cursor = 0;
+    const bpe_status st = apply_step(t, g, &n->steps[i], t->text, t->len, e);
+    if (st != BPE_OK) return st;
+    if (g->n_edits == 0) continue;
+    if (!append(g, &t->alloc, t->text + g->copied, t->len - g->copied)) return set_nomem(e);
+    t->text = g->bytes;
+    t->len = g->len;
+    t->changed = true;
+    t->n_used++;
+  }
+  return BPE_OK;
+}
+
+static size_t place_in_input(normal_stage *g, size_t at) {
+  size_t k = g->cursor;
+  while (k + 1 < g->n_edits && g->edits[k + 1].out_from <= at) k++;
+  while (k > 0 && at < g->edits[k].out_from) k--;
+  g->cursor = k;
+  const edit *x = &g->edits[k];
+  if (at <= x->out_from && (at < x->out_from || x->out_from < x->out_to || x->from == x->to))
+    return x->from - (x->out_from - at);
+  return at < x->out_to ? x->to : x->to + (at - x->out_to);
+}
+
+size_t normal_source(normal_text *t, size_t at) {
+  for (size_t i = t->n_used; i-- > 0;) at = place_in_input(&t->stages[i], at);
+  return at;
+}
+
+void normal_clear(normal_text *t) {
+  const bpe_alloc a = t->alloc;
+  for (size_t i = 0; i < t->n_stages; i++) {
+    mem_free(&a, t->stages[i].bytes);
+    mem_free(&a, t->stages[i].edits);
+  }
+  mem_free(&a, t->stages);
+  mem_free(&a, t->points);
+  *t = (normal_text){.alloc = a};
+}

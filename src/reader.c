@@ -1,0 +1,119 @@
+/* reader.c - rows to stretches to pieces. See reader.h. */
+#include "reader.h"
+
+#include "unicode.h"
+#include "utf8.h"
+
+enum {
+  STOP_INTERVAL = 1 << 16, /* bytes of text between two questions to stop */
+  WINDOW = 1 << 20         /* bytes searched for special tokens at a time */
+};
+
+void reader_begin(reader *r, const uint8_t *text, size_t len, uint64_t weight, uint64_t base) {
+  r->text = text;
+  r->len = len;
+  r->weight = weight;
+  r->base = base;
+  r->next = 0;
+  r->pending = false;
+  r->split.at = r->split.end = 0;
+}
+
+void reader_clear(reader *r) {
+  split_clear(&r->split);
+}
+
+size_t reader_piece_len(const reader *r) {
+  return r->split.at - r->start;
+}
+
+static bpe_status stopped(const reader *r, size_t at, bpe_error *e) {
+  if (r->stop == NULL || !r->stop(r->stop_ctx)) return BPE_OK;
+  return set_error(e, BPE_STOPPED, at, "interrupted");
+}
+
+/* The first special token at or after `from`; found window by window, each with enough text
+** behind it for the longest name. */
+static bpe_status find_special(const reader *r, size_t from, special_match *m, bpe_error *e) {
+  *m = (special_match){r->len, 0, BPE_NONE};
+  if (r->rules->specials == NULL) return BPE_OK;
+  for (size_t at = from; at < r->len; at += WINDOW) {
+    const size_t left = r->len - at;
+    const bool last = left <= WINDOW || left - WINDOW < r->rules->longest_special;
+    const size_t end = last ? r->len : at + WINDOW + r->rules->longest_special;
+    const special_match found = special_next(r->rules->specials, r->text, at, end);
+    if (found.len > 0 && (last || found.start < at + WINDOW)) {
+      *m = found;
+      return BPE_OK;
+    }
+    if (last) return BPE_OK;
+    const bpe_status st = stopped(r, at, e);
+    if (st != BPE_OK) return st;
+  }
+  return BPE_OK;
+}
+
+bool reader_stretch(reader *r, size_t *start, size_t *stop, bpe_error *e) {
+  while (r->next < r->len) {
+    special_match m;
+    if (find_special(r, r->next, &m, e) != BPE_OK) return false;
+    *start = r->next;
+    *stop = m.start;
+    r->next = m.start + m.len;
+    if (*stop > *start) return true;
+  }
+  return false;
+}
+
+static bool is_space(const uint8_t *s, size_t len) {
+  size_t n;
+  return utf8_length(s, len) != 0 && unicode_class(utf8_decode(s, &n)) == CLASS_SPACE;
+}
+
+/* Counts the piece at hand, text[start .. split.at). False: no room. */
+static inline bool count_piece(reader *r, count_table *t) {
+  const uint8_t *s = r->text + r->start;
+  const size_t n = r->split.at - r->start;
+  const count_key k = count_key_of(s, n, r->len - r->start);
+  return count_add(t, &k, s, n, r->weight, r->base + r->start);
+}
+
+static read_end run_stretch(reader *r, count_table *t, bpe_error *e) {
+  splitter *sp = &r->split;
+  const bool skip_space = r->rules->skip_space;
+  while (sp->at < sp->end) {
+    if (r->base + sp->at >= r->ask) {
+      if (stopped(r, sp->at, e) != BPE_OK) return READ_FAILED;
+      r->ask = r->base + sp->at + STOP_INTERVAL;
+    }
+    r->start = sp->at;
+    if (split_next(sp, e) != BPE_OK) return READ_FAILED;
+    if (skip_space && is_space(r->text + r->start, sp->at - r->start)) continue;
+    if (!count_piece(r, t)) {
+      r->pending = true;
+      return READ_FULL;
+    }
+  }
+  return READ_DONE;
+}
+
+read_end reader_run(reader *r, count_table *t, bpe_error *e) {
+  if (r->pending) {
+    if (!count_piece(r, t)) return READ_FULL;
+    r->pending = false;
+  }
+  for (;;) {
+    const read_end end = run_stretch(r, t, e);
+    if (end != READ_DONE) return end;
+    bpe_error own = {.status = BPE_OK};
+    size_t from, to;
+    if (!reader_stretch(r, &from, &to, &own)) {
+      if (own.status == BPE_OK) return READ_DONE;
+      set_error(e, own.status, own.offset, "%s", own.text);
+      return READ_FAILED;
+    }
+    r->split.stop = r->stop;
+    r->split.stop_ctx = r->stop_ctx;
+    if (split_start(&r->split, r->pattern, r->text, from, to, e) != BPE_OK) return READ_FAILED;
+  }
+}

@@ -1,0 +1,97 @@
+/* train_cut.c - a trained tokenizer cut down to a smaller vocabulary.
+**
+** The first k merges of a training are what training to k merges gives. What the ids look like is
+** read off the model: 256 single bytes in one run of ids, merges whose results rise from one by
+** one in the order they were learned, special tokens in one run before, between or behind; any
+** other model was not made by training and is refused.
+**
+**     specials | bytes | merges         bytes | merges | specials
+**     the same   the same   the first k              the first k, specials moved down
+*/
+#include "model.h"
+
+typedef struct shape {
+  uint32_t n_specials, n_merges;
+  uint32_t specials, merges; /* first id of each; the bytes' is 0 or n_specials */
+} shape;
+
+static bool is_run(const vocab *v, bpe_kind kind, uint32_t from, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++)
+    if (v->entries[from + i].kind != kind) return false;
+  return true;
+}
+
+/* Every id has one entry, and the kinds stand as training puts them. */
+static bool find_shape(const bpe_model *m, shape *s) {
+  const vocab *v = &m->v;
+  if (m->normalizer != NULL || v->whole || v->n_entries != v->n_dense || v->n_entries < 256 + v->n_merges)
+    return false;
+  const uint32_t n = (uint32_t)v->n_entries, merges = (uint32_t)v->n_merges;
+  *s = (shape){.n_specials = n - 256 - merges, .n_merges = merges};
+  const uint32_t first = v->entries[0].kind == BPE_SPECIAL ? s->n_specials : 0;
+  const bool between = first == 0 && n > 256 && v->entries[256].kind == BPE_SPECIAL && merges > 0 &&
+                       v->entries[n - 1].kind == BPE_TOKEN;
+  s->merges = first + 256 + (between ? s->n_specials : 0);
+  s->specials = first != 0 ? 0 : between ? 256 : 256 + merges;
+  if (!is_run(v, BPE_TOKEN, first, 256) || !is_run(v, BPE_TOKEN, s->merges, merges) ||
+      !is_run(v, BPE_SPECIAL, s->specials, s->n_specials))
+    return false;
+  for (uint32_t i = 0; i < 256; i++)
+    if (v->entries[first + i].len != 1) return false;
+  for (uint32_t r = 0; r < merges; r++) {
+    const vocab_merge *x = &v->merges[r];
+    if (x->id != s->merges + r || x->left >= x->id || x->right >= x->id) return false;
+  }
+  return true;
+}
+
+/* The figures of the whole, marked as such. */
+static void cut_stats(const bpe_model *m, bpe_builder *to, bpe_error *e) {
+  bpe_buffer b;
+  if (m->stats == NULL || m->stats_len < 3 || m->stats[0] != '{') return;
+  bpe_buffer_init(&b, &m->alloc, 0);
+  bpe_buffer_append(&b, "{\"cut_from\":", 12);
+  bpe_buffer_append_decimal(&b, m->v.n_entries);
+  bpe_buffer_append(&b, ",", 1);
+  bpe_buffer_append(&b, m->stats + 1, m->stats_len - 1);
+  if (buffer_status(&b, e) == BPE_OK) bpe_builder_stats(to, (const char *)b.bytes, b.len);
+  bpe_buffer_clear(&b);
+}
+
+bpe_status bpe_model_cut(const bpe_model *m, uint32_t vocab_size, bpe_error *e, bpe_model **out) {
+  *out = NULL;
+  const vocab *v = &m->v;
+  shape s;
+  if (!find_shape(m, &s))
+    return set_error(e, BPE_MISUSE, 0, "only a trained tokenizer can be cut to a size");
+  if (vocab_size < 256 + s.n_specials || vocab_size > v->n_entries)
+    return set_error(e, BPE_MISUSE, 0, "vocab_size is not in %lu to %lu: %lu",
+                     256 + (unsigned long)s.n_specials, (unsigned long)v->n_entries,
+                     (unsigned long)vocab_size);
+  const uint32_t n = vocab_size - 256 - s.n_specials, gone = s.n_merges - n;
+  const uint32_t specials_move = s.specials > s.merges ? gone : 0;
+  bpe_builder *to = bpe_builder_new(&m->alloc);
+  if (to == NULL) return set_nomem(e);
+  builder_vouch(to);
+  bpe_builder_pattern(to, m->pattern->text, m->pattern->len, m->pattern->is_regex);
+  for (uint32_t i = 0; i < v->n_entries; i++) {
+    const vocab_entry *x = &v->entries[i];
+    if (i >= s.merges + n && i < s.merges + s.n_merges) continue;
+    bpe_builder_token(to, x->kind == BPE_SPECIAL ? i - specials_move : i, (bpe_kind)x->kind,
+                      vocab_bytes(v, x), x->len);
+  }
+  for (uint32_t r = 0; r < n; r++) {
+    const bpe_merge x = bpe_model_merge(m, r);
+    bpe_builder_merge(to, r, x.left, x.right, x.id, x.count);
+  }
+  for (size_t i = 0; i < m->bos.n; i++) bpe_builder_bos(to, m->bos.ids[i] - specials_move);
+  for (size_t i = 0; i < m->eos.n; i++) bpe_builder_eos(to, m->eos.ids[i] - specials_move);
+  bpe_error own = {.status = BPE_OK};
+  if (gone > 0) cut_stats(m, to, &own);
+  else if (m->stats != NULL) bpe_builder_stats(to, m->stats, m->stats_len);
+  if (own.status != BPE_OK) {
+    bpe_builder_free(to);
+    return set_error(e, own.status, 0, "%s", own.text);
+  }
+  return bpe_builder_finish(to, e, out);
+}

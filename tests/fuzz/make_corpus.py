@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+"""make_corpus.py - writes the kept inputs of the fuzz targets, tests/fuzz/corpus/<target>/.
+
+Each target's input begins with bytes that choose; the head of fuzz_<target>.c says which. What is
+made here covers every choice once with texts that matter. Files named found-* are inputs that
+once broke something: they are left alone.
+
+    python3 tests/fuzz/make_corpus.py
+"""
+import os
+import struct
+
+HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "corpus")
+
+TEXTS = {
+    "empty": b"",
+    "hello": b"hello world",
+    "case": b"I'll DON'T camelCaseHTTPServer it\xe2\x80\x99s he'\xc5\xbf",
+    "digits": b"1234567 \xc2\xb2\xd9\xa3 12.50",
+    "spaces": b"  a \n\n\t b\r\n   \xc2\xa0\xe3\x80\x80x  ",
+    "symbols": b"!!//\n\n?.:;-- ++/\n/ <<|>>",
+    "scripts": "中文字 ひらがな한국어 ไทย العربية हिन्दी \U0001f600\U0001f468\u200d\U0001f469".encode(),
+    "marks": "e\u0301\u0301X\u0301 \u0301y A\u0308b".encode(),
+    "malformed": b"ab\xff\xfe\xc3 \xe4\xb8 \xed\xa0\x80 \xf0\x9f\x98 \xc0\xaf c\x80",
+    "nul": b"\0a\0\0b\0 \0",
+    "specials": b"<|endoftext|><|endoftext|> a<|fim_prefix|>b<|endof<|endofprompt|><|reserved_200018|>",
+    "run": b"a" * 300,
+    "blanks": b" " * 270 + b"x",
+    "period": b"abcab" * 60,
+    "long": b"aVeryLongIdentifierThatGoesOnAndOn" * 9,
+    "newlines": b"\n" * 130 + b"\r\n" * 40,
+    "dashes": b"-" * 260,
+}
+
+
+def put(target, name, data):
+    folder = os.path.join(HERE, target)
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, name), "wb") as f:
+        f.write(data)
+
+
+def encode():
+    for i, (name, text) in enumerate(TEXTS.items()):
+        put("encode", "text-" + name, bytes([i % 7, 0, i % 2]) + text)
+    for which in range(7):
+        put("encode", "encoding-%d" % which,
+            bytes([which, 0, 1]) + TEXTS["specials"] + TEXTS["case"] + TEXTS["scripts"][:80])
+    for pattern in range(1, 16):
+        put("encode", "pattern-%02d" % pattern,
+            bytes([4, pattern, 2 * (pattern % 2)]) + TEXTS["case"] + TEXTS["malformed"])
+
+
+def decode():
+    def ids(*values):
+        return b"".join(struct.pack("<I", v)[:3] for v in values)
+
+    for which in range(8):
+        for how in range(3):
+            put("decode", "encoding-%d-%d" % (which, how),
+                bytes([which, how, 0]) + ids(31373, 995, 0, 220, 50255, 50256, 255, 100257, 1, 199999))
+    wrapped = ids(256, ord("a"), ord("b"), 256, ord("x"))
+    put("decode", "document", bytes([7, 0, 1]) + wrapped)
+    put("decode", "document-none", bytes([4, 0, 1]) + wrapped)
+    put("decode", "document-short", bytes([7, 0, 1]) + ids(256))
+    put("decode", "document-inside", bytes([7, 0, 1]) + ids(256, 258, 256, 256, ord("x")))
+    put("decode", "bytes", bytes([7, 0, 0]) + ids(*(x for c in range(128, 256) for x in (c, c))))
+    put("decode", "unknown", bytes([2, 0, 0]) + ids(5, 0xffffff))
+
+
+def small(x):
+    return struct.pack("<H", x)
+
+
+def model():
+    def token(i, text, kind=0):
+        return bytes([1 + kind]) + small(i) + bytes([len(text)]) + text
+
+    def merge(rank, left, right, i, count=None):
+        head, tail = (b"\x04", b"") if count is None else (b"\x05", bytes([count]))
+        return head + small(rank) + small(left) + small(right) + small(i) + tail
+
+    def grow(left, right, i):
+        return b"\x06" + small(left) + small(right) + small(i)
+
+    every, end, gpt2 = b"\x0c", b"\x00", b"\x07\x00"
+
+    def regex(text):
+        return b"\x08" + bytes([len(text)]) + text
+
+    ab = grow(97, 98, 256) + grow(256, 99, 257) + grow(257, 257, 258)
+    rows = {
+        "nothing": end,
+        "no-pattern": every + end,
+        "bytes": every + gpt2 + end + b"any text \xff",
+        "grown": every + ab + gpt2 + end + b"abcabc ababcab" * 9,
+        "specials": every + token(300, b"<1>", 1) + token(300, b"<2>", 1) + token(301, b"+", 2)
+        + b"\x0a" + small(300) + b"\x0b" + small(301) + gpt2 + end + b"a+b<1>+",
+        "merges": every + token(260, b"ab") + token(261, b"bc") + token(262, b"abc")
+        + merge(9, 97, 98, 260) + merge(7, 98, 99, 261, 5) + merge(3, 97, 261, 262)
+        + merge(3, 260, 99, 262) + gpt2 + end + b"abcbcab" * 50,
+        "whole": every + token(260, b"abc") + b"\x09" + gpt2 + end + b"abc abcabc",
+        "lacking": token(1, b"a") + token(2, b"b") + gpt2 + end + b"ab abc",
+        "regex": every + ab + regex(b"\\w+|\\s+") + end + b"abc abc! \xffabc",
+        "bad-regex": every + regex(b"(a") + end,
+        "bad-twice": every + token(97, b"x") + gpt2 + end,
+        "bad-empty": every + token(300, b"") + gpt2 + end,
+        "bad-merge": every + token(300, b"ab") + merge(0, 97, 99, 300) + gpt2 + end,
+        "bad-operand": every + grow(97, 310, 300) + gpt2 + end,
+        "bad-bos": every + b"\x0a" + small(310) + gpt2 + end,
+        "bad-rank": every + token(300, b"ab") + token(301, b"cd") + merge(0, 97, 98, 300)
+        + merge(0, 99, 100, 301) + gpt2 + end,
+        "scattered": token(5, b"a") + token(0xff81, b"b") + token(0xffff, b"c") + gpt2 + end + b"ab",
+        "scattered-fine": token(0xff81, b"b") + token(5, b"a") + b"\x0b" + small(5) + gpt2 + end + b"ab",
+        "none": every + ab + b"\x07\x06" + end + b"abc\xff" * 99,
+    }
+    for name, data in rows.items():
+        put("model", name, data)
+
+
+def regex():
+    rows = [
+        (b"\\w+|\\s+|.", TEXTS["case"]), (b"", b"abc"), (b"a*", b"baab"), (b"(?<=b)a", b"abab"),
+        (b"a\\Kb", b"abab"), (b"^a|b$", b"aa\xffbb"), (b"(a+)+$", b"a" * 40 + b"!"),
+        (b"(a|aa)+$", b"a" * 60 + b"!"), (b"\\X", TEXTS["marks"]), (b"\\C", TEXTS["scripts"]),
+        (b"(?i)k", "kK\u212a".encode()), (b"\\p{Han}+", TEXTS["scripts"]), (b"(", b"x"),
+        (b"[^\\r\\n\\pL\\pN]?\\pL+|\\pN{1,3}", TEXTS["symbols"]), (b"\\R|.", TEXTS["spaces"]),
+        (b"(?=a)|b", b"aabb"), (b"(?<!x)y\\b", b"y xy y"), (b"(*LIMIT_MATCH=1)a+b", b"aaab"),
+        (b"(?|(a)|(b))\\1", b"aabb"), (b"(?R)?a", b"aaa"), (b".", TEXTS["malformed"]),
+        (b"(?s:.{7})", TEXTS["malformed"]), (b"\\G.", b"abc\xff"), (b"(*ACCEPT)", b"abc"),
+    ]
+    for i, (pattern, text) in enumerate(rows):
+        put("regex", "pattern-%02d" % i, bytes([len(pattern), i % 2]) + pattern + text)
+
+
+def sql():
+    def text(s):
+        return bytes([6, len(s)]) + s
+
+    def blob(s):
+        return bytes([5, len(s)]) + s
+
+    def word(i):
+        return bytes([3, i])
+
+    null, one = b"\0", b"\1\0\0\0\1"
+    for which in range(1, 26):
+        put("sql", "template-%02d" % which, bytes([which]) + text(b"hello <|endoftext|> world")
+            + word(which % 8) + word(9 + which % 21))
+    for i, value in enumerate([null, one, b"\2\0\1\2\3", blob(b"\xff\0\xfe"), text(b"a\0b\xff")]):
+        put("sql", "value-%d" % i, bytes([3]) + value + word(1) + null)
+        put("sql", "ids-%d" % i, bytes([6]) + value + word(1) + null)
+        put("sql", "join-%d" % i, bytes([17]) + text(b"one two") + value + word(0))
+    statements = [
+        b"SELECT bpe_count('x'), bpe_encode(NULL);",
+        b"CREATE TABLE t AS SELECT 'a b' x; SELECT * FROM t, bpe_tokens(t.x); DROP TABLE t;",
+        b"SELECT * FROM bpe_tokens; SELECT * FROM bpe_vocab LIMIT 3; SELECT * FROM bpe_merges LIMIT 3",
+        b"CREATE TABLE t(x, n AS (bpe_count(x))); INSERT INTO t VALUES('hi'); SELECT * FROM t",
+        b"CREATE INDEX i ON sqlite_master(bpe_count(name))",
+        b"SELECT t.id FROM bpe_tokens('a') t LEFT JOIN bpe_vocab v ON v.id = t.id",
+        b"INSERT INTO bpe_vocab VALUES(1); DELETE FROM bpe_tokenizers",
+        b"SELECT * FROM bpe_tokens('a b c') ORDER BY seq DESC",
+    ]
+    for i, s in enumerate(statements):
+        put("sql", "sql-%d" % i, b"\0" + s)
+
+
+for make in (encode, decode, model, regex, sql):
+    make()
