@@ -26,7 +26,7 @@ bool pieces_init(piece_table *t, const bpe_alloc *a, const vocab *v, size_t byte
   t->pool_cap = t->pool_free = (uint32_t)pool;
   t->n_lines = bytes > pool ? (bytes - pool) / sizeof *t->lines : 0;
   if (t->n_lines < LEAST_LINES) t->n_lines = LEAST_LINES;
-  if (t->n_lines > UINT32_MAX) t->n_lines = UINT32_MAX;
+  if (t->n_lines > UINT32_MAX) return false;
   t->block = mem_zero(a, t->n_lines * sizeof *t->lines + LINE, 1);
   t->pool = mem_new(a, pool + PACKED_SLACK, 1);
   if (t->block == NULL || t->pool == NULL) {
