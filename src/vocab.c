@@ -154,14 +154,15 @@ static bpe_status check_merge(const vocab *v, const vocab_merge *m, bpe_error *e
 static bpe_status index_merges(vocab *v, bpe_error *e) {
   bpe_status st = sort_merges(v, e);
   if (st != BPE_OK) return st;
-  if (!pair_map_init(&v->pairs, &v->alloc, v->n_merges)) return set_nomem(e);
+  const uint32_t most_id = v->n_entries == 0 ? 0 : v->entries[v->n_entries - 1].id;
+  if (!pair_map_init(&v->pairs, &v->alloc, v->merges, v->n_merges, most_id)) return set_nomem(e);
   for (size_t i = 0; i < v->n_merges; i++) {
     const vocab_merge *m = &v->merges[i];
     if ((st = check_merge(v, m, e)) != BPE_OK) return st;
     if (m->rank == BPE_NONE) return bad_merge(m, "rank too large", e);
     if (i > 0 && m->rank == m[-1].rank && m->id != m[-1].id)
       return bad_merge(m, "two results share a rank", e);
-    if (!pair_map_add(&v->pairs, (pair_slot){m->left, m->right, m->rank, m->id}))
+    if (!pair_map_add(&v->pairs, i))
       return bad_merge(m, "pair listed twice", e);
   }
   return BPE_OK;
@@ -173,13 +174,15 @@ static bpe_status index_byte_pairs(vocab *v, bpe_error *e) {
   if (v->byte_pairs == NULL) return set_nomem(e);
   memset(v->byte_pairs, 0xff, (1 << 16) * sizeof *v->byte_pairs);
   if (v->chars) return BPE_OK;
+  uint32_t order = 0;
   for (size_t i = 0; i < v->n_merges; i++) {
     const vocab_merge *m = &v->merges[i];
+    if (i != 0 && m->rank != m[-1].rank) order = (uint32_t)i;
     const vocab_entry *t = &v->entries[vocab_find_id(v, m->id)];
     if (t->len != 2) continue;
     const uint8_t *s = vocab_bytes(v, t);
     if (v->byte_ids[s[0]] == m->left && v->byte_ids[s[1]] == m->right)
-      v->byte_pairs[s[0] << 8 | s[1]] = (byte_pair){m->rank, m->id};
+      v->byte_pairs[s[0] << 8 | s[1]] = (byte_pair){order, m->id};
   }
   return BPE_OK;
 }

@@ -34,13 +34,9 @@ typedef struct vocab_entry {
   bool direct;
 } vocab_entry;
 
-typedef struct vocab_merge {
-  uint32_t rank, left, right, id;
-} vocab_merge;
-
-/* What two single bytes become; rank BPE_NONE: they do not merge. */
+/* What two single bytes become; order BPE_NONE: they do not merge. */
 typedef struct byte_pair {
-  uint32_t rank, id;
+  uint32_t order, id;
 } byte_pair;
 
 typedef struct vocab {
