@@ -106,11 +106,11 @@ void bpe_coder_stat(const bpe_coder *c, bpe_coder_stats *out) {
 /* ---- One piece ----------------------------------------------------------------------------- */
 
 /* Ids of a piece that is not in the table. */
-static bpe_status merge_or_find(bpe_coder *c, const uint8_t *s, size_t len, const uint32_t **ids,
-                                size_t *n, bpe_error *e) {
+static bpe_status merge_or_find(bpe_coder *c, piece_key k, const uint8_t *s, size_t len,
+                                const uint32_t **ids, size_t *n, bpe_error *e) {
   const vocab *v = &c->model->v;
   if (len <= v->longest) {
-    const size_t at = vocab_find_bytes(v, s, len);
+    const size_t at = vocab_find_key(v, k, s, len);
     if (at != v->n_entries && v->entries[at].direct) {
       c->one = v->entries[at].id;
       *ids = &c->one;
@@ -136,17 +136,18 @@ static const uint32_t *kept_ids(bpe_coder *c, uint32_t value) {
 ** *n counts. */
 static bpe_status piece_ids(bpe_coder *c, const piece_text *x, size_t at, size_t len, bool keep,
                             const uint32_t **ids, size_t *n, bpe_error *e) {
-  const uint32_t value = pieces_find(&c->pieces, x, at, len);
+  const piece_key k = pieces_key(x, at, len);
+  const uint32_t value = pieces_find(&c->pieces, x, k, at, len);
   if (value != 0) {
     *ids = keep ? kept_ids(c, value) : NULL;
     *n = pieces_count(value);
     if (*ids != NULL || !keep) return BPE_OK;
   }
-  const bpe_status st = merge_or_find(c, x->bytes + at, len, ids, n, e);
+  const bpe_status st = merge_or_find(c, k, x->bytes + at, len, ids, n, e);
   if (st != BPE_OK) return st;
   for (size_t i = 0; c->model->lacks_bytes && i < *n; i++)
     if ((*ids)[i] == BPE_NONE) return BPE_OK; /* an error every time, never in the table */
-  pieces_add(&c->pieces, x, at, len, *ids, *n, keep);
+  pieces_add(&c->pieces, x, k, at, len, *ids, *n, keep);
   return BPE_OK;
 }
 
@@ -378,6 +379,24 @@ static bool has_batches(const bpe_walk *w) {
          !w->coder->model->lacks_bytes;
 }
 
+/* Fetches what will be looked at first of each piece that the table did not have: its place among
+** the tokens, then the token that may be there, then its bytes. One after the other these would be
+** waited for. */
+static void fetch_tokens(const vocab *v, piece_batch *b) {
+  uint32_t tokens[2 * PIECES_BATCH];
+  size_t n = 0;
+  for (size_t m = 0; m < b->n_missed; m++)
+    PREFETCH(&v->byte_slots[vocab_slot(v, b->keys[b->missed[m]])]);
+  for (size_t m = 0; m < b->n_missed; m++) {
+    const piece_key k = b->keys[b->missed[m]];
+    const uint64_t slot = v->byte_slots[vocab_slot(v, k)];
+    tokens[n] = (uint32_t)slot - 1;
+    n += slot >> 32 == key_hash(k) >> 32 && (uint32_t)slot != 0;
+  }
+  for (size_t i = 0; i < n; i++) PREFETCH(&v->entries[tokens[i]]);
+  for (size_t i = 0; i < n; i++) PREFETCH(vocab_bytes(v, &v->entries[tokens[i]]));
+}
+
 /* Finds the next pieces and looks them up. *n: the ids of those found. */
 static bpe_status next_batch(bpe_walk *w, uint64_t *n, bpe_error *e) {
   splitter *sp = &w->split;
@@ -397,6 +416,7 @@ static bpe_status next_batch(bpe_walk *w, uint64_t *n, bpe_error *e) {
   c->merge.stop = w->options.stop;
   c->merge.stop_ctx = w->options.stop_ctx;
   *n = pieces_lookup(&c->pieces, b, &w->pieces);
+  fetch_tokens(&c->model->v, b);
   return BPE_OK;
 }
 

@@ -3,7 +3,6 @@
 
 enum {
   LINE = 64,
-  LONG_MARK = 255, /* in a key, where a short piece has its length */
   LEAST_LINES = 4,
   LEAST_POOL = 4 * PIECES_LONGEST * PACKED,
   POOL_PARTS = 8,  /* of the ring, made free one at a time */
@@ -12,8 +11,6 @@ enum {
 
 /* In the rest of a long piece's value: its ids are kept, not its bytes. */
 #define HAS_IDS (UINT32_C(1) << (VALUE_BITS - 1))
-
-enum { LAST_BYTE = LITTLE_ENDIAN_WORDS ? 56 : 0 }; /* shift to the byte of a word last in memory */
 
 bool pieces_init(piece_table *t, const bpe_alloc *a, const vocab *v, size_t bytes) {
   *t = (piece_table){.alloc = *a, .v = v};
@@ -63,36 +60,8 @@ static inline const uint8_t *readable(const piece_text *x, size_t at) {
   return at < x->safe ? x->bytes + at : x->tail + (at - (x->safe != 0 ? x->safe - 1 : 0));
 }
 
-static inline piece_key short_key(const uint8_t *s, size_t len) {
-  static const uint8_t keep[32] = {255, 255, 255, 255, 255, 255, 255, 255,
-                                   255, 255, 255, 255, 255, 255, 255, 255};
-  uint64_t low, high, low_mask, high_mask;
-  memcpy(&low, s, 8);
-  memcpy(&high, s + 8, 8);
-  memcpy(&low_mask, keep + 16 - len, 8);
-  memcpy(&high_mask, keep + 24 - len, 8);
-  return (piece_key){low & low_mask, (high & high_mask) | (uint64_t)len << LAST_BYTE};
-}
-
-/* Eight bytes at a time; the last eight overlap with those before. len > SHORT_KEY. */
-static inline piece_key long_key(const uint8_t *s, size_t len) {
-  const uint64_t rest = LAST_BYTE == 0 ? (uint64_t)len << 8 : (uint64_t)len;
-  uint64_t h = rest * HASH_K1, w;
-  for (size_t i = 0; i + 8 < len; i += 8) {
-    memcpy(&w, s + i, 8);
-    h = hash_mix(h ^ w);
-  }
-  memcpy(&w, s + len - 8, 8);
-  return (piece_key){hash_mix(h ^ w), (uint64_t)LONG_MARK << LAST_BYTE | rest};
-}
-
-static inline piece_key key_at(const piece_text *x, size_t at, size_t len) {
-  return len <= SHORT_KEY ? short_key(readable(x, at), len) : long_key(x->bytes + at, len);
-}
-
-/* Good in its upper half. */
-static inline uint64_t hash_key(piece_key k) {
-  return k.low * HASH_K1 ^ k.high * HASH_K2;
+piece_key pieces_key(const piece_text *x, size_t at, size_t len) {
+  return len <= KEY_BYTES ? key_short(readable(x, at), len) : key_long(x->bytes + at, len);
 }
 
 /* n, scaled by the upper half of the hash as a fraction. */
@@ -101,11 +70,11 @@ static inline uint32_t scaled(uint64_t hash, size_t n) {
 }
 
 static inline uint32_t first_line(const piece_table *t, piece_key k) {
-  return scaled(hash_key(k), t->n_lines);
+  return scaled(key_hash(k), t->n_lines);
 }
 
 static inline uint32_t second_line(const piece_table *t, piece_key k) {
-  return scaled((hash_key(k) ^ k.high) * HASH_K2, t->n_lines);
+  return scaled((key_hash(k) ^ k.high) * HASH_K2, t->n_lines);
 }
 
 /* The place of this key in its line; PIECES_WAYS: it is not there. */
@@ -148,17 +117,13 @@ AVX2_TARGET static ALWAYS_INLINE unsigned avx2_place_in(const piece_line *line,
 
 /* ---- The pool ----------------------------------------------------------------------------- */
 
-static bool is_long(piece_key k) {
-  return (k.high >> LAST_BYTE & 255) == LONG_MARK;
-}
-
 /* Drops the values that point to pool[from .. to). */
 static void drop(piece_table *t, uint32_t from, uint32_t to) {
   t->n_dropped++;
   for (size_t i = 0; i < t->n_lines; i++) {
     for (int k = 0; k < PIECES_WAYS; k++) {
       uint32_t *value = &t->lines[i].values[k], rest = *value & NO_IDS;
-      const bool of_long = is_long(t->lines[i].keys[k]);
+      const bool of_long = key_is_long(t->lines[i].keys[k]);
       if (of_long) rest &= ~HAS_IDS;
       if ((of_long || pieces_count(*value) > 1) && rest >= from && rest < to) *value = 0;
     }
@@ -215,16 +180,16 @@ static uint32_t long_value(const piece_table *t, uint32_t value, const uint8_t *
 
 /* ---- Looking up --------------------------------------------------------------------------- */
 
-uint32_t pieces_find(const piece_table *t, const piece_text *x, size_t at, size_t len) {
+uint32_t pieces_find(const piece_table *t, const piece_text *x, piece_key k, size_t at,
+                     size_t len) {
   if (len > PIECES_LONGEST) return 0;
-  const piece_key k = key_at(x, at, len);
   const piece_line *line = &t->lines[first_line(t, k)];
   uint32_t value = line->values[place_in(line, &k)];
   if (value == 0) {
     line = &t->lines[second_line(t, k)];
     value = line->values[place_in(line, &k)];
   }
-  return len <= SHORT_KEY ? value : long_value(t, value, x->bytes + at, len);
+  return len <= KEY_BYTES ? value : long_value(t, value, x->bytes + at, len);
 }
 
 void pieces_collect(const piece_table *t, piece_batch *b, const piece_text *x, size_t from,
@@ -233,12 +198,12 @@ void pieces_collect(const piece_table *t, piece_batch *b, const piece_text *x, s
   if (b->n == 0) b->n_long = 0;
   for (size_t i = b->n; i < b->n + n; i++) {
     const size_t stop = base + *ends++, len = stop - at;
-    piece_key k = {0, 0};
-    if (len <= SHORT_KEY) {
-      k = short_key(readable(x, at), len);
+    piece_key k;
+    if (len <= KEY_BYTES) {
+      k = key_short(readable(x, at), len);
     } else {
       b->longs[b->n_long++] = (uint32_t)i;
-      if (len <= PIECES_LONGEST) k = long_key(x->bytes + at, len);
+      k = key_long(x->bytes + at, len);
     }
     b->starts[i] = at;
     b->keys[i] = k;
@@ -349,13 +314,12 @@ static void put(piece_table *t, piece_key k, uint32_t value) {
   line->values[at] = value;
 }
 
-void pieces_add(piece_table *t, const piece_text *x, size_t at, size_t len, const uint32_t *ids,
-                size_t n, bool keep) {
+void pieces_add(piece_table *t, const piece_text *x, piece_key k, size_t at, size_t len,
+                const uint32_t *ids, size_t n, bool keep) {
   if (len > PIECES_LONGEST || n == 0 || n > UINT8_MAX) return;
-  const piece_key k = key_at(x, at, len);
   uint32_t rest = NO_IDS;
   for (size_t i = 0; i < n; i++) keep = keep && ids[i] < NO_IDS;
-  if (len > SHORT_KEY) {
+  if (len > KEY_BYTES) {
     if (keep) {
       rest = put_ids(t, ids, n) | HAS_IDS;
     } else {

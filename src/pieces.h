@@ -1,8 +1,7 @@
 /* pieces.h - a bounded table of pieces and the ids that they became, for one coder.
 **
-** A piece of up to 15 bytes is its own key: its bytes in 128 bits, zero-padded, its length in the
-** last byte, so two pieces are equal exactly if their keys are, and no bytes are followed. Three
-** keys and what they stand for fill one cache line:
+** A piece of up to 15 bytes is its own key (key.h), so no bytes are followed to tell it from others.
+** Three keys and what they stand for fill one cache line:
 **
 **     | key 16 | key 16 | key 16 | value 4 | value 4 | value 4 | 0 |
 **
@@ -23,11 +22,9 @@
 #ifndef PIECES_H
 #define PIECES_H
 
-#include "cpu.h"
 #include "vocab.h"
 
 enum {
-  SHORT_KEY = 15,      /* bytes of a piece that a key can hold */
   PIECES_LONGEST = 255,
   PIECES_WAYS = 3,
   PIECES_BATCH = 256,
@@ -38,10 +35,6 @@ enum {
 
 /* What stands for an id or a place where there is none to be had. */
 #define NO_IDS ((UINT32_C(1) << VALUE_BITS) - 1)
-
-typedef struct piece_key {
-  uint64_t low, high;
-} piece_key;
 
 typedef struct piece_line {
   piece_key keys[PIECES_WAYS];
@@ -95,8 +88,9 @@ void pieces_collect(const piece_table *, piece_batch *, const piece_text *, size
 /* Looks them up. Returns the number of ids of those found. */
 uint64_t pieces_lookup(const piece_table *, piece_batch *, const piece_text *);
 
-/* The value of one piece; 0: it is not there. */
-uint32_t pieces_find(const piece_table *, const piece_text *, size_t at, size_t len);
+piece_key pieces_key(const piece_text *, size_t at, size_t len);
+/* The value of one piece, whose key is given; 0: it is not there. */
+uint32_t pieces_find(const piece_table *, const piece_text *, piece_key, size_t at, size_t len);
 
 static inline uint32_t pieces_count(uint32_t value) {
   return value >> VALUE_BITS;
@@ -130,7 +124,7 @@ static inline uint32_t pieces_first_id(uint32_t value, const uint8_t *ids) {
 
 /* Keeps a piece, in place of an old one of its lines if need be, unless it is too long; without
 ** `keep`, the number of its ids, and they themselves only where that is free. */
-void pieces_add(piece_table *, const piece_text *, size_t at, size_t len, const uint32_t *ids,
-                size_t n, bool keep);
+void pieces_add(piece_table *, const piece_text *, piece_key, size_t at, size_t len,
+                const uint32_t *ids, size_t n, bool keep);
 
 #endif

@@ -73,16 +73,22 @@ static bpe_status seal_entries(vocab *v, bpe_error *e) {
   return BPE_OK;
 }
 
+static inline piece_key vocab_key(const vocab *v, const vocab_entry *t) {
+  const uint8_t *s = vocab_bytes(v, t);
+  const bool readable = v->slab_cap - t->offset >= KEY_SLACK;
+  return t->len <= KEY_BYTES && readable ? key_short(s, t->len) : key_of(s, t->len);
+}
+
 /* Indexes the entries that merge and are, or are not, last choices. */
 static void index_some(vocab *v, bool last) {
   for (size_t k = 0; k < v->n_entries; k++) {
     const vocab_entry *t = &v->entries[k];
     if (!entry_merges(t) || last != ((t->flags & (ENTRY_FALLBACK | ENTRY_UNUSED)) != 0)) continue;
-    const uint64_t h = hash_bytes(vocab_bytes(v, t), t->len) >> 32;
-    size_t i = (size_t)h & v->byte_mask;
+    const piece_key key = vocab_key(v, t);
+    size_t i = vocab_slot(v, key);
     /* Equal bytes: the lower id, which is there already, is met first by every search. */
     while (v->byte_slots[i] != 0) i = (i + 1) & v->byte_mask;
-    v->byte_slots[i] = h << 32 | (k + 1);
+    v->byte_slots[i] = key_hash(key) >> 32 << 32 | (k + 1);
   }
 }
 
@@ -91,6 +97,8 @@ static bpe_status index_bytes(vocab *v, bpe_error *e) {
   v->byte_slots = mem_zero(&v->alloc, n, sizeof *v->byte_slots);
   if (v->byte_slots == NULL) return set_nomem(e);
   v->byte_mask = n - 1;
+  v->byte_shift = 64;
+  for (size_t k = n; k > 1; k /= 2) v->byte_shift--;
   index_some(v, false);
   index_some(v, true);
   return BPE_OK;
