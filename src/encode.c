@@ -379,10 +379,10 @@ static bool has_batches(const bpe_walk *w) {
          !w->coder->model->lacks_bytes;
 }
 
-/* Fetches what will be looked at first of each piece that the table did not have: its place among
+/* (Inline, or a compiler may find that it does nothing.) Fetches what will be looked at first of each piece that the table did not have: its place among
 ** the tokens, then the token that may be there, then its bytes. One after the other these would be
 ** waited for. */
-static void fetch_tokens(const vocab *v, piece_batch *b) {
+static ALWAYS_INLINE void fetch_tokens(const vocab *v, const piece_batch *b) {
   uint32_t tokens[2 * PIECES_BATCH];
   size_t n = 0;
   for (size_t m = 0; m < b->n_missed; m++)
