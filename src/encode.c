@@ -570,51 +570,94 @@ static ALWAYS_INLINE bpe_status append_ids(form f, size_t at, const uint32_t *id
   return buffer_status(out, e);
 }
 
-/* Writes the ids of a value; NULL if one does not fit, which *id is then. */
-static ALWAYS_INLINE uint8_t *write_kept(form f, uint8_t *to, const piece_table *t, uint32_t value,
-                                  uint32_t *id) {
-  const uint8_t *const ids = pieces_ids(t, value);
-  const size_t n = pieces_count(value);
-  size_t i = 1;
-  to = write_id(f, to, *id = pieces_first_id(value, ids));
-  if (f == FORM_32) { /* few pieces have more ids than are written in any case */
-    uint8_t *const end = to + 4 * (n - 1);
-    for (; i < FORM_SLACK / 4; i++) to = write_32(to, packed_id(ids, i));
-    for (; i < n; i++) to = write_32(to, packed_id(ids, i));
-    return end;
+/* Writes the ids of the batch's pieces from *at on, up to the first whose ids are not kept or do not
+** fit. Returns where they end; *at: that piece. */
+static ALWAYS_INLINE uint8_t *write_kept(form f, const piece_table *t, const piece_batch *b,
+                                         size_t *at, uint8_t *to) {
+  size_t i = *at;
+  for (; i < b->n && pieces_has_ids(b->values[i]); i++) {
+    const uint32_t value = b->values[i];
+    const uint8_t *const ids = pieces_ids(t, value);
+    const size_t n = pieces_count(value);
+    uint8_t *end = write_id(f, to, pieces_first_id(value, ids));
+    for (size_t k = 1; k < n && end != NULL; k++) end = write_id(f, end, packed_id(ids, k));
+    if (end == NULL) break;
+    to = end;
   }
-  for (; i < n && to != NULL; i++) to = write_id(f, to, *id = packed_id(ids, i));
+  *at = i;
   return to;
 }
 
-/* Appends the ids of a batch. */
+/* The same for FORM_32. Most pieces have one id, few more than four, so four are written, whatever
+** the number: a branch on it would often be guessed wrong. */
+static uint8_t *write_kept_32(const piece_table *t, const piece_batch *b, size_t *at, uint8_t *to) {
+  const size_t n_pieces = b->n;
+  size_t i = *at;
+  for (; i < n_pieces && pieces_has_ids(b->values[i]); i++) {
+    const uint32_t value = b->values[i];
+    const uint8_t *const ids = pieces_ids(t, value);
+    const size_t n = pieces_count(value);
+    write_32(to, pieces_first_id(value, ids));
+    for (size_t k = 1; k < 4; k++) write_32(to + 4 * k, packed_id(ids, k));
+    for (size_t k = 4; k < n; k++) write_32(to + 4 * k, packed_id(ids, k));
+    to += 4 * n;
+  }
+  *at = i;
+  return to;
+}
+
+#ifdef HAVE_AVX2
+AVX2_TARGET static uint8_t *avx2_write_kept_32(const piece_table *t, const piece_batch *b,
+                                               size_t *at, uint8_t *to) {
+  const piece_table table = *t; /* a copy: what is written is no part of it */
+  const size_t n_pieces = b->n;
+  size_t i = *at;
+  const __m128i spread =
+      _mm_setr_epi8(0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, -1);
+  for (; i < n_pieces && pieces_has_ids(b->values[i]); i++) {
+    const uint32_t value = b->values[i];
+    const uint8_t *const ids = pieces_ids(&table, value);
+    const size_t n = pieces_count(value);
+    const __m128i four =
+        _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(const void *)ids), spread);
+    const uint32_t first = (uint32_t)_mm_cvtsi128_si32(four);
+    _mm_storeu_si128((__m128i *)(void *)to, four);
+    write_32(to, n == 1 ? value & NO_IDS : first);
+    for (size_t k = 4; k < n; k++) write_32(to + 4 * k, packed_id(ids, k));
+    to += 4 * n;
+  }
+  *at = i;
+  return to;
+}
+#endif
+
+static ALWAYS_INLINE uint8_t *write_run(form f, const bpe_coder *c, size_t *i, uint8_t *to) {
+#ifdef HAVE_AVX2
+  if (f == FORM_32 && c->pieces.wide) return avx2_write_kept_32(&c->pieces, &c->batch, i, to);
+#endif
+  if (f == FORM_32) return write_kept_32(&c->pieces, &c->batch, i, to);
+  return write_kept(f, &c->pieces, &c->batch, i, to);
+}
+
+/* Appends the ids of a batch. Encoding a piece may void the values of those behind it. */
 static ALWAYS_INLINE bpe_status append_batch(form f, bpe_walk *w, uint64_t found, bpe_buffer *out,
-                                      bpe_error *e) {
+                                             bpe_error *e) {
   bpe_coder *c = w->coder;
   const piece_batch *b = &c->batch;
-  const size_t room = (size_t)found * most_bytes[f] + FORM_SLACK;
   const uint32_t n_dropped = c->pieces.n_dropped;
-  uint8_t *start = bpe_buffer_reserve(out, room), *to = start;
-  for (size_t i = 0; i < b->n; i++) {
-    if (start == NULL) return buffer_status(out, e);
-    const uint32_t value = b->values[i];
-    if (pieces_has_ids(value) && c->pieces.n_dropped == n_dropped) {
-      uint32_t id = 0;
-      to = write_kept(f, to, &c->pieces, value, &id);
-      if (to == NULL) return too_wide(b->starts[i], id, e);
-      continue;
-    }
+  for (size_t i = 0;; i++) {
+    uint8_t *const to = bpe_buffer_reserve(out, (size_t)found * most_bytes[f] + FORM_SLACK);
+    if (to == NULL) return buffer_status(out, e);
+    if (c->pieces.n_dropped == n_dropped)
+      bpe_buffer_commit(out, (size_t)(write_run(f, c, &i, to) - to));
+    if (i == b->n) return buffer_status(out, e);
     const size_t at = b->starts[i];
     const uint32_t *ids;
     size_t n;
     bpe_status st = piece_ids(c, &w->pieces, at, b->starts[i + 1] - at, true, &ids, &n, e);
+    if (st == BPE_OK) st = append_ids(f, at, ids, n, out, e);
     if (st != BPE_OK) return st;
-    bpe_buffer_commit(out, (size_t)(to - start));
-    if ((st = append_ids(f, at, ids, n, out, e)) != BPE_OK) return st;
-    start = to = bpe_buffer_reserve(out, room);
   }
-  bpe_buffer_commit(out, (size_t)(to - start));
-  return buffer_status(out, e);
 }
 
 static ALWAYS_INLINE bpe_status encode(form f, bpe_coder *c, const void *text, size_t len,

@@ -194,24 +194,27 @@ uint32_t pieces_find(const piece_table *t, const piece_text *x, piece_key k, siz
 
 void pieces_collect(const piece_table *t, piece_batch *b, const piece_text *x, size_t from,
                     size_t base, const size_t *ends, size_t n) {
-  size_t at = from;
-  if (b->n == 0) b->n_long = 0;
-  for (size_t i = b->n; i < b->n + n; i++) {
+  const piece_line *const lines = t->lines;
+  const size_t n_lines = t->n_lines, safe = x->safe, before = b->n;
+  const uint8_t *const bytes = x->bytes;
+  size_t at = from, n_long = before == 0 ? 0 : b->n_long;
+  for (size_t i = before; i < before + n; i++) {
     const size_t stop = base + *ends++, len = stop - at;
     piece_key k;
     if (len <= KEY_BYTES) {
-      k = key_short(readable(x, at), len);
+      k = key_short(at < safe ? bytes + at : readable(x, at), len);
     } else {
-      b->longs[b->n_long++] = (uint32_t)i;
-      k = key_long(x->bytes + at, len);
+      b->longs[n_long++] = (uint32_t)i;
+      k = key_long(bytes + at, len);
     }
     b->starts[i] = at;
     b->keys[i] = k;
-    b->lines[i] = &t->lines[first_line(t, k)];
+    b->lines[i] = &lines[scaled(key_hash(k), n_lines)];
     PREFETCH(b->lines[i]);
     at = stop;
   }
-  b->n += n;
+  b->n = before + n;
+  b->n_long = n_long;
   b->starts[b->n] = at;
 }
 
@@ -220,7 +223,7 @@ void pieces_collect(const piece_table *t, piece_batch *b, const piece_text *x, s
   TARGET static uint64_t NAME(piece_batch *b) {                                 \
     uint64_t sum = 0;                                                           \
     size_t n_missed = 0;                                                        \
-    for (size_t i = 0; i < b->n; i++) {                                         \
+    for (size_t i = 0, n = b->n; i < n; i++) {                                  \
       const uint32_t value = b->lines[i]->values[PLACE_IN(b->lines[i], &b->keys[i])]; \
       b->values[i] = value;                                                     \
       sum += pieces_count(value);                                               \
