@@ -8,12 +8,11 @@ enum { LEAST_TAIL = 20 }; /* bytes at the end that are worth a block */
 /* Lists base + the index of each set bit. Writes eight places at a time, whatever their number:
 ** branches on each bit would be guessed wrong once a block. */
 static ALWAYS_INLINE size_t list_bits(uint64_t bits, size_t base, size_t *list) {
+#define PUT_NEXT(k) (list[k] = base + lowest_bit(bits | UINT64_C(1) << 63), bits &= bits - 1)
   const size_t n = (size_t)__builtin_popcountll(bits);
-  for (size_t i = 0; i < n; i += 8) {
-    for (size_t k = i; k < i + 8; k++) {
-      list[k] = base + lowest_bit(bits | UINT64_C(1) << 63);
-      bits &= bits - 1;
-    }
+  for (const size_t *const end = list + n; list < end; list += 8) {
+    PUT_NEXT(0), PUT_NEXT(1), PUT_NEXT(2), PUT_NEXT(3);
+    PUT_NEXT(4), PUT_NEXT(5), PUT_NEXT(6), PUT_NEXT(7);
   }
   return n;
 }
@@ -21,9 +20,9 @@ static ALWAYS_INLINE size_t list_bits(uint64_t bits, size_t base, size_t *list) 
 /* The loop of machine X for one family, which is a constant where this is used. */
 #define BLOCK_LOOP(X, TARGET)                                                                \
   BLOCK_CLASSIFIER(X, TARGET)                                                                \
-  TARGET static ALWAYS_INLINE size_t X##_loop(const block_rules *r, int family, const uint8_t *s,   \
-                                       size_t len, size_t *ends, size_t max) {               \
-    size_t at = 0, n = 0;                                                                    \
+  TARGET static ALWAYS_INLINE size_t X##_loop(const block_rules *r, int family, const uint8_t *s, \
+                                       size_t len, size_t at, size_t *ends, size_t max) {    \
+    size_t n = 0;                                                                            \
     uint8_t copy[BLOCK];                                                                     \
     while (n + BLOCK <= max) {                                                               \
       const uint8_t *block = s + at;                                                         \
@@ -52,10 +51,10 @@ static ALWAYS_INLINE size_t list_bits(uint64_t bits, size_t base, size_t *list) 
 #define BLOCK_VARIANT(X, TARGET)                                                             \
   BLOCK_LOOP(X, TARGET)                                                                      \
   TARGET static size_t X##_list(const block_rules *r, const uint8_t *s, size_t len,          \
-                                size_t *ends, size_t max) {                                  \
-    if (r->family == FAMILY_GPT2) return X##_loop(r, FAMILY_GPT2, s, len, ends, max);        \
-    if (r->family == FAMILY_CL100K) return X##_loop(r, FAMILY_CL100K, s, len, ends, max);    \
-    if (r->family == FAMILY_O200K) return X##_loop(r, FAMILY_O200K, s, len, ends, max);      \
+                                size_t from, size_t *ends, size_t max) {                     \
+    if (r->family == FAMILY_GPT2) return X##_loop(r, FAMILY_GPT2, s, len, from, ends, max);  \
+    if (r->family == FAMILY_CL100K) return X##_loop(r, FAMILY_CL100K, s, len, from, ends, max); \
+    if (r->family == FAMILY_O200K) return X##_loop(r, FAMILY_O200K, s, len, from, ends, max); \
     return 0;                                                                                \
   }
 

@@ -386,9 +386,9 @@ static ALWAYS_INLINE void fetch_tokens(const vocab *v, const piece_batch *b) {
   uint32_t tokens[2 * PIECES_BATCH];
   size_t n = 0;
   for (size_t m = 0; m < b->n_missed; m++)
-    PREFETCH(&v->byte_slots[vocab_slot(v, b->keys[b->missed[m]])]);
+    PREFETCH(&v->byte_slots[vocab_slot(v, b->probes[b->missed[m]].key)]);
   for (size_t m = 0; m < b->n_missed; m++) {
-    const piece_key k = b->keys[b->missed[m]];
+    const piece_key k = b->probes[b->missed[m]].key;
     const uint64_t slot = v->byte_slots[vocab_slot(v, k)];
     tokens[n] = (uint32_t)slot - 1;
     n += slot >> 32 == key_hash(k) >> 32 && (uint32_t)slot != 0;
@@ -410,12 +410,12 @@ static bpe_status next_batch(bpe_walk *w, uint64_t *n, bpe_error *e) {
     }
     pieces_collect(&c->pieces, b, &w->pieces, sp->at, sp->base, sp->ends + sp->next,
                    sp->n - sp->next);
-    sp->at = b->starts[b->n];
+    sp->at = sp->base + sp->ends[sp->n - 1];
     sp->next = sp->n;
   } while (sp->at < sp->end && b->n + SPLIT_BATCH <= PIECES_BATCH);
   c->merge.stop = w->options.stop;
   c->merge.stop_ctx = w->options.stop_ctx;
-  *n = pieces_lookup(&c->pieces, b, &w->pieces);
+  *n = pieces_lookup(&c->pieces, b);
   fetch_tokens(&c->model->v, b);
   return BPE_OK;
 }
@@ -430,11 +430,10 @@ static bpe_status count_stretch(bpe_walk *w, uint64_t most, uint64_t *sum, bpe_e
     if ((st = next_batch(w, &found, e)) != BPE_OK) break;
     *sum += found;
     for (size_t m = 0; m < b->n_missed && st == BPE_OK; m++) {
-      const size_t i = b->missed[m];
+      const size_t i = b->missed[m], at = (size_t)(b->probes[i].start - w->base);
       const uint32_t *ids;
       size_t n = 0;
-      st = piece_ids(c, &w->pieces, b->starts[i], b->starts[i + 1] - b->starts[i], false, &ids, &n,
-                     e);
+      st = piece_ids(c, &w->pieces, at, piece_length(b, i), false, &ids, &n, e);
       *sum += n;
     }
     if (w->mapped) w->done = place_in_text(w, w->split.at);
@@ -651,10 +650,10 @@ static ALWAYS_INLINE bpe_status append_batch(form f, bpe_walk *w, uint64_t found
     if (c->pieces.n_dropped == n_dropped)
       bpe_buffer_commit(out, (size_t)(write_run(f, c, &i, to) - to));
     if (i == b->n) return buffer_status(out, e);
-    const size_t at = b->starts[i];
+    const size_t at = (size_t)(b->probes[i].start - w->base);
     const uint32_t *ids;
     size_t n;
-    bpe_status st = piece_ids(c, &w->pieces, at, b->starts[i + 1] - at, true, &ids, &n, e);
+    bpe_status st = piece_ids(c, &w->pieces, at, piece_length(b, i), true, &ids, &n, e);
     if (st == BPE_OK) st = append_ids(f, at, ids, n, out, e);
     if (st != BPE_OK) return st;
   }

@@ -192,65 +192,103 @@ uint32_t pieces_find(const piece_table *t, const piece_text *x, piece_key k, siz
   return len <= KEY_BYTES ? value : long_value(t, value, x->bytes + at, len);
 }
 
+/* A piece's key where it is not just 15 bytes or fewer, far from the end of the text. */
+static piece_key other_key(const piece_text *x, const uint8_t *s, size_t len) {
+  return pieces_key(x, (size_t)(s - x->bytes), len);
+}
+
 void pieces_collect(const piece_table *t, piece_batch *b, const piece_text *x, size_t from,
                     size_t base, const size_t *ends, size_t n) {
   const piece_line *const lines = t->lines;
-  const size_t n_lines = t->n_lines, safe = x->safe, before = b->n;
-  const uint8_t *const bytes = x->bytes;
-  size_t at = from, n_long = before == 0 ? 0 : b->n_long;
-  for (size_t i = before; i < before + n; i++) {
-    const size_t stop = base + *ends++, len = stop - at;
-    piece_key k;
-    if (len <= KEY_BYTES) {
-      k = key_short(at < safe ? bytes + at : readable(x, at), len);
+  const size_t n_lines = t->n_lines;
+  const uint8_t *const origin = x->bytes + base, *const safe = x->bytes + x->safe;
+  const uint8_t *at = x->bytes + from;
+  piece_probe *p = b->probes + b->n;
+  if (b->n == 0) b->n_long = 0;
+  for (const size_t *const end = ends + n; ends < end; ends++, p++) {
+    const uint8_t *const stop = origin + *ends;
+    const size_t len = (size_t)(stop - at);
+    p->start = at;
+    if (len <= KEY_BYTES && at < safe) {
+      p->key = key_short(at, len);
     } else {
-      b->longs[n_long++] = (uint32_t)i;
-      k = key_long(bytes + at, len);
+      if (len > KEY_BYTES) b->longs[b->n_long++] = (uint32_t)(p - b->probes);
+      p->key = other_key(x, at, len);
     }
-    b->starts[i] = at;
-    b->keys[i] = k;
-    b->lines[i] = &lines[scaled(key_hash(k), n_lines)];
-    PREFETCH(b->lines[i]);
+    p->line = lines + scaled(key_hash(p->key), n_lines);
+    PREFETCH(p->line);
     at = stop;
   }
-  b->n = before + n;
-  b->n_long = n_long;
-  b->starts[b->n] = at;
+  p->start = at;
+  b->n += n;
 }
 
-/* The first look at each piece, in the first of its lines. Returns the number of ids found. */
-#define FIRST_LOOK(NAME, TARGET, PLACE_IN)                                      \
-  TARGET static uint64_t NAME(piece_batch *b) {                                 \
-    uint64_t sum = 0;                                                           \
-    size_t n_missed = 0;                                                        \
-    for (size_t i = 0, n = b->n; i < n; i++) {                                  \
-      const uint32_t value = b->lines[i]->values[PLACE_IN(b->lines[i], &b->keys[i])]; \
-      b->values[i] = value;                                                     \
-      sum += pieces_count(value);                                               \
-      b->missed[n_missed] = (uint32_t)i;                                        \
-      n_missed += value == 0;                                                   \
-    }                                                                           \
-    b->n_missed = n_missed;                                                     \
-    return sum;                                                                 \
+/* The first look at each piece, in the first of its lines. */
+static void first_look(piece_batch *b) {
+  for (size_t i = 0, n = b->n; i < n; i++) {
+    const piece_probe *p = &b->probes[i];
+    b->values[i] = p->line->values[place_in(p->line, &p->key)];
   }
+}
 
-#define ANY_TARGET
-FIRST_LOOK(first_look, ANY_TARGET, place_in)
+/* Notes which values are 0, and adds up the numbers of ids. */
+static uint64_t sum_up(piece_batch *b) {
+  uint64_t sum = 0;
+  size_t n_missed = 0;
+  for (size_t i = 0; i < b->n; i++) {
+    sum += pieces_count(b->values[i]);
+    b->missed[n_missed] = (uint32_t)i;
+    n_missed += b->values[i] == 0;
+  }
+  b->n_missed = n_missed;
+  return sum;
+}
+
 #ifdef HAVE_AVX2
-FIRST_LOOK(avx2_first_look, AVX2_TARGET, avx2_place_in)
+AVX2_TARGET static void avx2_first_look(piece_batch *b) {
+  for (size_t i = 0, n = b->n; i < n; i++) {
+    const piece_probe *p = &b->probes[i];
+    b->values[i] = p->line->values[avx2_place_in(p->line, &p->key)];
+  }
+}
+
+AVX2_TARGET static uint64_t avx2_sum_up(piece_batch *b) {
+  __m256i sums = _mm256_setzero_si256();
+  size_t n_missed = 0;
+  for (size_t i = b->n; i % 8 != 0; i++) b->values[i] = NO_IDS; /* no ids, and not 0 */
+  for (size_t i = 0; i < b->n; i += 8) {
+    const __m256i values = _mm256_loadu_si256((const __m256i *)(const void *)(b->values + i));
+    const __m256i none = _mm256_cmpeq_epi32(values, _mm256_setzero_si256());
+    sums = _mm256_add_epi32(sums, _mm256_srli_epi32(values, VALUE_BITS));
+    unsigned m = (unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(none));
+    for (; m != 0; m &= m - 1) b->missed[n_missed++] = (uint32_t)i + (unsigned)__builtin_ctz(m);
+  }
+  b->n_missed = n_missed;
+  uint32_t lanes[8];
+  _mm256_storeu_si256((__m256i *)(void *)lanes, sums);
+  uint64_t sum = 0;
+  for (int i = 0; i < 8; i++) sum += lanes[i];
+  return sum;
+}
 #endif
 
-uint64_t pieces_lookup(const piece_table *t, piece_batch *b, const piece_text *x) {
+uint64_t pieces_lookup(const piece_table *t, piece_batch *b) {
+  uint64_t sum;
 #ifdef HAVE_AVX2
-  uint64_t sum = t->wide ? avx2_first_look(b) : first_look(b);
-#else
-  uint64_t sum = first_look(b);
+  if (t->wide) {
+    avx2_first_look(b);
+    sum = avx2_sum_up(b);
+  } else
 #endif
+  {
+    first_look(b);
+    sum = sum_up(b);
+  }
   size_t still = 0;
   for (size_t m = 0; m < b->n_missed; m++) {
     const uint32_t i = b->missed[m];
-    const piece_line *line = &t->lines[second_line(t, b->keys[i])];
-    const uint32_t value = line->values[place_in(line, &b->keys[i])];
+    const piece_line *line = &t->lines[second_line(t, b->probes[i].key)];
+    const uint32_t value = line->values[place_in(line, &b->probes[i].key)];
     b->values[i] = value;
     sum += pieces_count(value);
     b->missed[still] = i;
@@ -259,7 +297,7 @@ uint64_t pieces_lookup(const piece_table *t, piece_batch *b, const piece_text *x
   for (size_t m = 0; m < b->n_long; m++) {
     const uint32_t i = b->longs[m], value = b->values[i];
     if (value == 0) continue;
-    b->values[i] = long_value(t, value, x->bytes + b->starts[i], b->starts[i + 1] - b->starts[i]);
+    b->values[i] = long_value(t, value, b->probes[i].start, piece_length(b, i));
     if (b->values[i] != 0) continue;
     sum -= pieces_count(value);
     b->missed[still++] = i;

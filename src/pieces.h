@@ -17,7 +17,7 @@
 ** branch, as most are there; then the few that were not, one by one.
 **
 **     b.n = 0;   pieces_collect(t, &b, &text, from, base, ends, n);   ... and more ...
-**     pieces_lookup(t, &b, &text);   b.values[i] == 0: not there: merge, pieces_add
+**     pieces_lookup(t, &b);   b.values[i] == 0: not there: merge, pieces_add
 */
 #ifndef PIECES_H
 #define PIECES_H
@@ -69,24 +69,32 @@ typedef struct piece_text {
 
 void piece_text_init(piece_text *, const uint8_t *bytes, size_t len);
 
+/* A piece that is looked up. */
+typedef struct piece_probe {
+  piece_key key;
+  const piece_line *line;
+  const uint8_t *start;
+} piece_probe;
+
 /* Pieces of one text that are looked up together, in order; n == 0 when there are none yet. */
 typedef struct piece_batch {
-  size_t n, n_missed;
-  size_t starts[PIECES_BATCH + 1]; /* of the text; the last is the end of the last piece */
-  piece_key keys[PIECES_BATCH];
-  const piece_line *lines[PIECES_BATCH];
+  size_t n, n_missed, n_long;
+  piece_probe probes[PIECES_BATCH + 1]; /* of the last, only start: where the piece before ends */
   uint32_t values[PIECES_BATCH];
   uint32_t missed[2 * PIECES_BATCH]; /* indices of those whose value is 0, in no order */
   uint32_t longs[PIECES_BATCH];      /* indices of those with more bytes than a key holds */
-  size_t n_long;
 } piece_batch;
+
+static inline size_t piece_length(const piece_batch *b, size_t i) {
+  return (size_t)(b->probes[i + 1].start - b->probes[i].start);
+}
 
 /* Adds n pieces that tile text[from .. base + ends[n - 1]), each ending at base + its end. There
 ** must be room for them, and `from` must be where the one before ended. */
 void pieces_collect(const piece_table *, piece_batch *, const piece_text *, size_t from,
                     size_t base, const size_t *ends, size_t n);
 /* Looks them up. Returns the number of ids of those found. */
-uint64_t pieces_lookup(const piece_table *, piece_batch *, const piece_text *);
+uint64_t pieces_lookup(const piece_table *, piece_batch *);
 
 piece_key pieces_key(const piece_text *, size_t at, size_t len);
 /* The value of one piece, whose key is given; 0: it is not there. */

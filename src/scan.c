@@ -338,9 +338,8 @@ size_t scan_pieces_by(blocks_list *list, const scan_rules *r, const uint8_t *s, 
                       size_t *ends, size_t max) {
   size_t at = 0, n = 0;
   for (unsigned singles = 1; at < len && n + SCAN_LEAST <= max;) {
-    const size_t found = list(&r->blocks, s + at, len - at, ends + n, max - n);
+    const size_t found = list(&r->blocks, s, len, at, ends + n, max - n);
     if (found != 0) {
-      for (size_t i = n; i < n + found; i++) ends[i] += at;
       n += found;
       at = ends[n - 1];
       singles = 1;
