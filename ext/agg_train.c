@@ -35,8 +35,7 @@ typedef struct training {
 
 /* ---- Progress (T6) -------------------------------------------------------------------------- */
 
-static void write_line(training *g, const char *text)
-{
+static void write_line(training *g, const char *text) {
   char padded[LINE_SIZE + 1];
   const int len = (int)strlen(text);
   sqlite3_snprintf(sizeof padded, padded, "\r%-*s", g->line_len, text);
@@ -45,14 +44,12 @@ static void write_line(training *g, const char *text)
   g->line_len = len;
 }
 
-static void end_line(training *g)
-{
+static void end_line(training *g) {
   if (g->line_len > 0) fputs("\n", stderr);
   g->line_len = 0;
 }
 
-static void show_progress(void *arg, const bpe_train_progress *p)
-{
+static void show_progress(void *arg, const bpe_train_progress *p) {
   training *g = arg;
   char line[LINE_SIZE];
   const double mb = (double)p->bytes / 1e6, s = (double)p->count_ns / 1e9;
@@ -76,8 +73,7 @@ static void show_progress(void *arg, const bpe_train_progress *p)
 
 /* The indices of names among the special tokens; the caller frees *out. */
 static int find_names(const name_list *names, const name_list *specials, const char *key,
-                      failure *f, uint32_t **out)
-{
+                      failure *f, uint32_t **out) {
   *out = sqlite3_malloc64((sqlite3_uint64)names->n * sizeof **out + 1);
   if (!*out) return fail_code(f, SQLITE_NOMEM);
   for (size_t i = 0; i < names->n; i++) {
@@ -97,8 +93,7 @@ static int find_names(const name_list *names, const name_list *specials, const c
   return SQLITE_OK;
 }
 
-static int make_trainer(training *g, const options *o, failure *f)
-{
+static int make_trainer(training *g, const options *o, failure *f) {
   uint32_t *bos = NULL, *eos = NULL;
   if (find_names(&o->train.bos, &o->train.special_tokens, "bos", f, &bos) == SQLITE_OK &&
       find_names(&o->train.eos, &o->train.special_tokens, "eos", f, &eos) == SQLITE_OK) {
@@ -134,8 +129,7 @@ static int make_trainer(training *g, const options *o, failure *f)
   return f->rc;
 }
 
-static int take_vocab_size(sqlite3_value *v, failure *f, sqlite3_int64 *out)
-{
+static int take_vocab_size(sqlite3_value *v, failure *f, sqlite3_int64 *out) {
   if (sqlite3_value_type(v) != SQLITE_INTEGER) {
     return fail(f, "vocab_size must be an INTEGER, not %s", value_type_name(v));
   }
@@ -145,8 +139,7 @@ static int take_vocab_size(sqlite3_value *v, failure *f, sqlite3_int64 *out)
   return SQLITE_OK;
 }
 
-static int begin(training *g, sqlite3_value *vocab_size, sqlite3_value *opts, failure *f)
-{
+static int begin(training *g, sqlite3_value *vocab_size, sqlite3_value *opts, failure *f) {
   options o = {0};
   bytes text = {(const uint8_t *)"", 0};
   g->has_options = opts && !value_is_null(opts);
@@ -166,8 +159,7 @@ static int begin(training *g, sqlite3_value *vocab_size, sqlite3_value *opts, fa
 
 /* T2 */
 static int check_same(const training *g, sqlite3_value *vocab_size, sqlite3_value *opts,
-                      failure *f)
-{
+                      failure *f) {
   bytes text = {(const uint8_t *)"", 0};
   if (sqlite3_value_type(vocab_size) != SQLITE_INTEGER ||
       sqlite3_value_int64(vocab_size) != g->vocab_size) {
@@ -185,8 +177,7 @@ static int check_same(const training *g, sqlite3_value *vocab_size, sqlite3_valu
 /* ---- Rows and result ------------------------------------------------------------------------ */
 
 /* T3 */
-static int take_weight(sqlite3_value *v, failure *f, uint64_t *out)
-{
+static int take_weight(sqlite3_value *v, failure *f, uint64_t *out) {
   *out = 1;
   if (!v) return SQLITE_OK;
   if (sqlite3_value_type(v) != SQLITE_INTEGER) {
@@ -199,13 +190,11 @@ static int take_weight(sqlite3_value *v, failure *f, uint64_t *out)
 }
 
 /* BPE_TOOBIG of a trainer is about weights and vocabularies, not about SQLite's limits. */
-static int fail_training(failure *f, bpe_status st, const bpe_error *e)
-{
+static int fail_training(failure *f, bpe_status st, const bpe_error *e) {
   return st == BPE_TOOBIG ? fail_text(f, e) : fail_status(f, st, e);
 }
 
-static int add_row(training *g, sqlite3_value *text, sqlite3_value *weight, failure *f)
-{
+static int add_row(training *g, sqlite3_value *text, sqlite3_value *weight, failure *f) {
   uint64_t times;
   bytes b;
   if (value_is_null(text)) return SQLITE_OK; /* T1 */
@@ -218,8 +207,7 @@ static int add_row(training *g, sqlite3_value *text, sqlite3_value *weight, fail
   return SQLITE_OK;
 }
 
-static void release(training *g)
-{
+static void release(training *g) {
   end_line(g);
   bpe_trainer_free(g->trainer);
   g->trainer = NULL;
@@ -227,8 +215,7 @@ static void release(training *g)
   g->options = NULL;
 }
 
-static void train_step(sqlite3_context *ctx, int argc, sqlite3_value **argv)
-{
+static void train_step(sqlite3_context *ctx, int argc, sqlite3_value **argv) {
   failure f = {.name = "bpe_train", .c = sqlite3_user_data(ctx)};
   training *g = sqlite3_aggregate_context(ctx, sizeof *g);
   if (!g) {
@@ -247,8 +234,7 @@ static void train_step(sqlite3_context *ctx, int argc, sqlite3_value **argv)
   failure_to_context(&f, ctx);
 }
 
-static int finish(training *g, sqlite3_context *ctx, failure *f)
-{
+static int finish(training *g, sqlite3_context *ctx, failure *f) {
   bpe_error e = {0};
   bpe_model *m = NULL;
   bpe_buffer b;
@@ -265,8 +251,7 @@ static int finish(training *g, sqlite3_context *ctx, failure *f)
   return SQLITE_OK;
 }
 
-static void train_final(sqlite3_context *ctx)
-{
+static void train_final(sqlite3_context *ctx) {
   failure f = {.name = "bpe_train", .c = sqlite3_user_data(ctx)};
   training *g = sqlite3_aggregate_context(ctx, 0);
   if (!g || g->failed) return; /* no rows: NULL */
@@ -280,8 +265,8 @@ static void train_final(sqlite3_context *ctx)
 enum { FLAGS = SQLITE_UTF8 | SQLITE_DIRECTONLY };
 
 const aggregate_row train_aggregates[] = {
-  {"bpe_train", 2, FLAGS, train_step, train_final},
-  {"bpe_train", 3, FLAGS, train_step, train_final},
-  {"bpe_train", 4, FLAGS, train_step, train_final},
-  {NULL, 0, 0, NULL, NULL},
+    {"bpe_train", 2, FLAGS, train_step, train_final},
+    {"bpe_train", 3, FLAGS, train_step, train_final},
+    {"bpe_train", 4, FLAGS, train_step, train_final},
+    {NULL, 0, 0, NULL, NULL},
 };

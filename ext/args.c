@@ -11,13 +11,11 @@
 */
 #include "ext.h"
 
-bool value_is_null(sqlite3_value *v)
-{
+bool value_is_null(sqlite3_value *v) {
   return sqlite3_value_type(v) == SQLITE_NULL;
 }
 
-const char *value_type_name(sqlite3_value *v)
-{
+const char *value_type_name(sqlite3_value *v) {
   switch (sqlite3_value_type(v)) {
   case SQLITE_INTEGER: return "INTEGER";
   case SQLITE_FLOAT: return "REAL";
@@ -27,8 +25,7 @@ const char *value_type_name(sqlite3_value *v)
   }
 }
 
-bool value_bytes(sqlite3_value *v, bytes *out)
-{
+bool value_bytes(sqlite3_value *v, bytes *out) {
   const bool is_blob = sqlite3_value_type(v) == SQLITE_BLOB;
   const void *data = is_blob ? sqlite3_value_blob(v) : (const void *)sqlite3_value_text(v);
   const int len = sqlite3_value_bytes(v);
@@ -37,8 +34,7 @@ bool value_bytes(sqlite3_value *v, bytes *out)
   return data || (is_blob && len == 0);
 }
 
-static int unpack(bytes packed, int width, failure *f, uint32_t **ids, size_t *n)
-{
+static int unpack(bytes packed, int width, failure *f, uint32_t **ids, size_t *n) {
   const size_t size = (size_t)width / 8;
   if (packed.len % size != 0) {
     return fail(f, "packed ids end inside an id: %lld bytes are no multiple of %d",
@@ -68,8 +64,7 @@ typedef struct id_list {
   int depth;
 } id_list;
 
-static bool not_an_id(const id_list *list, json_kind kind, bytes text)
-{
+static bool not_an_id(const id_list *list, json_kind kind, bytes text) {
   static const char *const words[] = {"null", "true", "false"};
   char object[SHOWN_SIZE];
   const char *value = shown(text, object), *quote = kind == JSON_STRING ? "\"" : "";
@@ -82,16 +77,14 @@ static bool not_an_id(const id_list *list, json_kind kind, bytes text)
 }
 
 /* Asked once per STOP_EVERY ids: whether the user wants no more of this. */
-static bool stopped(failure *f, size_t n)
-{
+static bool stopped(failure *f, size_t n) {
   enum { STOP_EVERY = 1 << 16 };
   if (n % STOP_EVERY != STOP_EVERY - 1 || !interrupted(f->c)) return false;
   fail_code(f, f->c->stopped_by);
   return true;
 }
 
-static bool add_id(id_list *list, uint32_t id)
-{
+static bool add_id(id_list *list, uint32_t id) {
   if (stopped(list->f, list->n)) return false;
   if (list->n == list->cap) {
     const size_t cap = list->cap ? list->cap * 2 : 64;
@@ -107,8 +100,7 @@ static bool add_id(id_list *list, uint32_t id)
   return true;
 }
 
-static bool take_id(void *ctx, json_kind kind, bytes text)
-{
+static bool take_id(void *ctx, json_kind kind, bytes text) {
   id_list *list = ctx;
   if (kind == JSON_END) return true;
   if (list->depth == 0) {
@@ -129,8 +121,7 @@ static bool take_id(void *ctx, json_kind kind, bytes text)
 /* Ids exactly as bpe_encode writes them, "[1,2,3]" without a space: the common case, several
 ** times as fast as event by event. ids has room for one more than there are commas. False:
 ** anything else, which json_read takes or refuses; or a failure. */
-static bool take_own(bytes text, failure *f, uint32_t *ids, size_t *n)
-{
+static bool take_own(bytes text, failure *f, uint32_t *ids, size_t *n) {
   if (text.len < 2) return false;
   const uint8_t *p = text.data;
   const uint8_t *const close = p + text.len - 1;
@@ -149,8 +140,7 @@ static bool take_own(bytes text, failure *f, uint32_t *ids, size_t *n)
   return true;
 }
 
-static int take_json(bytes text, failure *f, uint32_t **ids, size_t *n)
-{
+static int take_json(bytes text, failure *f, uint32_t **ids, size_t *n) {
   sqlite3_uint64 most = 1;
   for (size_t i = 0; i < text.len; i++) most += text.data[i] == ',';
   *ids = sqlite3_malloc64(most * sizeof **ids);
@@ -164,8 +154,7 @@ static int take_json(bytes text, failure *f, uint32_t **ids, size_t *n)
   return f->rc;
 }
 
-int value_ids(sqlite3_value *v, int width, failure *f, uint32_t **ids, size_t *n)
-{
+int value_ids(sqlite3_value *v, int width, failure *f, uint32_t **ids, size_t *n) {
   *ids = NULL;
   *n = 0;
   const int type = sqlite3_value_type(v);

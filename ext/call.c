@@ -9,16 +9,17 @@
 **   options, where the tokenizer is compared at each use because it may be a column.
 ** - A table function keeps its latest one and compares both arguments (tables.c).
 ** - The connection keeps the one of the default tokenizer without options, the most common, and
-**   the latest other one, for arguments that come from a table but seldom change.
+**   the latest few others, for arguments that come from a table but seldom change.
 **
-** A name means one content for good, so equal arguments make equal calls.
+** The name of a built-in encoding means one content for good. That of a stored tokenizer means what
+** its row says to the statement that asks: what is kept beyond a statement looks again each time,
+** and what is kept for a statement stays what it was when that began.
 */
 #include "ext.h"
 
 #include <string.h>
 
-void call_release(void *arg)
-{
+void call_release(void *arg) {
   call *k = arg;
   if (!k || --k->refs > 0) return;
   bpe_finder_free(k->allowed);
@@ -29,17 +30,14 @@ void call_release(void *arg)
   sqlite3_free(k);
 }
 
-static int check_digest(const call *k, failure *f)
-{
-  uint8_t digest[32];
+static int check_digest(const call *k, failure *f) {
   if (!k->opt.has_digest) return SQLITE_OK;
-  bpe_model_digest(k->tok->model, digest);
-  if (memcmp(digest, k->opt.digest, sizeof digest) == 0) return SQLITE_OK;
+  const uint8_t *digest = tokenizer_digest(k->tok);
+  if (memcmp(digest, k->opt.digest, sizeof k->opt.digest) == 0) return SQLITE_OK;
   return fail(f, "option digest is not that of tokenizer: %s", k->tok->name);
 }
 
-static int bind_finders(call *k, failure *f)
-{
+static int bind_finders(call *k, failure *f) {
   const bpe_model *m = k->tok->model;
   const options *o = &k->opt;
   bpe_error e = {0};
@@ -60,14 +58,13 @@ static int bind_finders(call *k, failure *f)
   return st == BPE_OK ? SQLITE_OK : fail_status(f, st, &e);
 }
 
-static int bind(conn *c, call *k, int who, failure *f)
-{
+static int bind(conn *c, call *k, int who, failure *f) {
   const options *o = &k->opt;
   bpe_error e = {0};
   if (check_digest(k, f) != SQLITE_OK || bind_finders(k, f) != SQLITE_OK) return f->rc;
   if (o->has_pattern) {
-    const bpe_status st = bpe_pattern_new(&c->alloc, o->pattern.text, o->pattern.len,
-                                          o->is_regex, &e, &k->pattern);
+    const bpe_status st =
+        bpe_pattern_new(&c->alloc, o->pattern.text, o->pattern.len, o->is_regex, &e, &k->pattern);
     if (st != BPE_OK) return fail_status(f, st, &e);
   }
   k->walk = (bpe_walk_options){
@@ -83,16 +80,13 @@ static int bind(conn *c, call *k, int who, failure *f)
 }
 
 /* An absent or NULL value is no bytes. False: out of memory. */
-static bool key_bytes(sqlite3_value *v, bytes *out)
-{
+static bool key_bytes(sqlite3_value *v, bytes *out) {
   *out = (bytes){.data = (const uint8_t *)"", .len = 0};
   return !v || value_is_null(v) || value_bytes(v, out);
 }
 
-static call *call_alloc(bytes tokenizer_key, bytes options_key)
-{
-  const sqlite3_uint64 size =
-      sizeof(call) + (sqlite3_uint64)tokenizer_key.len + options_key.len;
+static call *call_alloc(bytes tokenizer_key, bytes options_key) {
+  const sqlite3_uint64 size = sizeof(call) + (sqlite3_uint64)tokenizer_key.len + options_key.len;
   call *k = sqlite3_malloc64(size);
   if (!k) return NULL;
   uint8_t *keys = (uint8_t *)(k + 1);
@@ -106,8 +100,7 @@ static call *call_alloc(bytes tokenizer_key, bytes options_key)
   return k;
 }
 
-int call_new(conn *c, sqlite3_value *name, sqlite3_value *opts, int who, failure *f, call **out)
-{
+int call_new(conn *c, sqlite3_value *name, sqlite3_value *opts, int who, failure *f, call **out) {
   *out = NULL;
   bytes name_key, options_key;
   if (!key_bytes(name, &name_key) || !key_bytes(opts, &options_key)) {
@@ -127,33 +120,56 @@ int call_new(conn *c, sqlite3_value *name, sqlite3_value *opts, int who, failure
   return SQLITE_OK;
 }
 
-static bool is_key(sqlite3_value *v, bytes key)
-{
+static bool is_key(sqlite3_value *v, bytes key) {
   bytes b;
   return sqlite3_value_type(v) == SQLITE_TEXT && value_bytes(v, &b) && b.len == key.len &&
          memcmp(b.data, key.data, b.len) == 0;
 }
 
-bool call_is_for(const call *k, sqlite3_value *name, sqlite3_value *opts, int who)
-{
+bool call_is_for(const call *k, sqlite3_value *name, sqlite3_value *opts, int who) {
   const bool has_options = opts && !value_is_null(opts);
   return k->who == who && k->has_tokenizer == (name != NULL) && k->has_options == has_options &&
          (!name || is_key(name, k->tokenizer_key)) &&
          (!has_options || is_key(opts, k->options_key));
 }
 
+int call_again(conn *c, call **kept, sqlite3_value *name, sqlite3_value *opts, int who,
+               failure *f) {
+  call *k = *kept;
+  tokenizer *now = NULL;
+  if (k && call_is_for(k, name, opts, who)) {
+    if (k->tok->builtin >= 0) return SQLITE_OK;
+    if (tokenizer_named(c, k->tokenizer_key, f, &now) != SQLITE_OK) return f->rc;
+    const bool same = now == k->tok;
+    tokenizer_release(now);
+    if (same) return SQLITE_OK;
+  }
+  if (call_new(c, name, opts, who, f, &k) != SQLITE_OK) return f->rc;
+  call_release(*kept);
+  *kept = k;
+  return SQLITE_OK;
+}
+
 /* The default tokenizer without options, which is the same call whoever asks. */
-static int call_plain(conn *c, failure *f, call **out)
-{
+static int call_plain(conn *c, failure *f, call **out) {
   if (!c->plain && call_new(c, NULL, NULL, FOR_COUNT, f, &c->plain) != SQLITE_OK) return f->rc;
   c->plain->refs++;
   *out = c->plain;
   return SQLITE_OK;
 }
 
+/* Where the latest call with these arguments is kept, or is to be. */
+static call **recent_place(conn *c, sqlite3_value *name, sqlite3_value *opts, int who) {
+  for (int i = 0; i < RECENT_CALLS && c->recent[i]; i++) {
+    if (call_is_for(c->recent[i], name, opts, who)) return &c->recent[i];
+  }
+  const int i = c->next_recent;
+  c->next_recent = (i + 1) % RECENT_CALLS;
+  return &c->recent[i];
+}
+
 int call_get(sqlite3_context *ctx, int argc, sqlite3_value **argv, int tokenizer_arg, int who,
-             failure *f, call **out)
-{
+             failure *f, call **out) {
   conn *c = sqlite3_user_data(ctx);
   *out = NULL;
   if (argc <= tokenizer_arg) return call_plain(c, f, out);
@@ -168,12 +184,9 @@ int call_get(sqlite3_context *ctx, int argc, sqlite3_value **argv, int tokenizer
     *out = k;
     return SQLITE_OK;
   }
-  if (!c->recent || !call_is_for(c->recent, name, opts, who)) {
-    if (call_new(c, name, opts, who, f, &k) != SQLITE_OK) return f->rc;
-    call_release(c->recent);
-    c->recent = k;
-  }
-  *out = k = c->recent;
+  call **kept = recent_place(c, name, opts, who);
+  if (call_again(c, kept, name, opts, who, f) != SQLITE_OK) return f->rc;
+  *out = k = *kept;
   k->refs += 2; /* the caller's, and the slot's, whose destructor may run in set_auxdata */
   sqlite3_set_auxdata(ctx, slot, k, call_release);
   return SQLITE_OK;

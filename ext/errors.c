@@ -4,7 +4,7 @@
 ** last, one line: "bpe_encode: no such tokenizer: nope". The first failure wins; what a cleanup
 ** path meets later does not replace it.
 **
-** Out of memory, too big and interrupted are SQLite's own codes with SQLite's own texts: hosts
+** Out of memory, too big, interrupted, and what a statement of ours on stored rows fails with, are SQLite's own codes with SQLite's own texts: hosts
 ** test for the codes, and out of memory has no memory for a text.
 */
 #include "ext.h"
@@ -12,14 +12,12 @@
 #include <stdarg.h>
 #include <string.h>
 
-int fail_code(failure *f, int rc)
-{
+int fail_code(failure *f, int rc) {
   if (f->rc == SQLITE_OK) f->rc = rc;
   return f->rc;
 }
 
-int fail(failure *f, const char *format, ...)
-{
+int fail(failure *f, const char *format, ...) {
   if (f->rc != SQLITE_OK) return f->rc;
   va_list args;
   va_start(args, format);
@@ -31,13 +29,19 @@ int fail(failure *f, const char *format, ...)
   return f->rc;
 }
 
-int fail_text(failure *f, const bpe_error *e)
+int fail_db(failure *f, sqlite3 *db, int rc)
 {
+  if (f->rc != SQLITE_OK) return f->rc;
+  if (rc != SQLITE_NOMEM) f->text = sqlite3_mprintf("%s: %s", f->name, sqlite3_errmsg(db));
+  f->rc = f->text ? rc : SQLITE_NOMEM;
+  return f->rc;
+}
+
+int fail_text(failure *f, const bpe_error *e) {
   return fail(f, "%s", e->text);
 }
 
-int fail_status(failure *f, bpe_status status, const bpe_error *e)
-{
+int fail_status(failure *f, bpe_status status, const bpe_error *e) {
   switch (status) {
   case BPE_NOMEM: return fail_code(f, SQLITE_NOMEM);
   case BPE_TOOBIG: return fail_code(f, SQLITE_TOOBIG);
@@ -46,29 +50,27 @@ int fail_status(failure *f, bpe_status status, const bpe_error *e)
   }
 }
 
-void failure_clear(failure *f)
-{
+void failure_clear(failure *f) {
   sqlite3_free(f->text);
   f->text = NULL;
   f->rc = SQLITE_OK;
 }
 
-void failure_to_context(failure *f, sqlite3_context *ctx)
-{
+void failure_to_context(failure *f, sqlite3_context *ctx) {
   if (f->rc == SQLITE_NOMEM) {
     sqlite3_result_error_nomem(ctx);
   } else if (f->rc == SQLITE_TOOBIG) {
     sqlite3_result_error_toobig(ctx);
   } else if (f->text) {
     sqlite3_result_error(ctx, f->text, -1);
+    if (f->rc != SQLITE_ERROR) sqlite3_result_error_code(ctx, f->rc);
   } else {
     sqlite3_result_error_code(ctx, f->rc);
   }
   failure_clear(f);
 }
 
-int failure_to_vtab(failure *f, sqlite3_vtab *vtab)
-{
+int failure_to_vtab(failure *f, sqlite3_vtab *vtab) {
   const int rc = f->rc;
   if (f->text) {
     sqlite3_free(vtab->zErrMsg);
@@ -79,8 +81,7 @@ int failure_to_vtab(failure *f, sqlite3_vtab *vtab)
   return rc;
 }
 
-const char *shown(bytes text, char out[SHOWN_SIZE])
-{
+const char *shown(bytes text, char out[SHOWN_SIZE]) {
   static const char replacement[] = "\xEF\xBF\xBD";
   size_t n = 0;
   for (size_t at = 0, step; at < text.len; at += step) {

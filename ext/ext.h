@@ -58,6 +58,9 @@ typedef struct bytes {
 
 typedef struct tokenizer tokenizer;
 typedef struct call call;
+typedef struct store store;
+
+enum { RECENT_CALLS = 8 };
 
 typedef struct conn {
   sqlite3 *db;
@@ -65,7 +68,11 @@ typedef struct conn {
   bpe_alloc alloc;
   tokenizer *tokenizers; /* loaded ones, newest first (registry.c) */
   call *plain;           /* default tokenizer, no options; made on first use (call.c) */
-  call *recent;          /* the latest that a scalar made with other arguments (call.c) */
+  call *recent[RECENT_CALLS]; /* the latest that scalars made with other arguments (call.c) */
+  int next_recent;
+  store *store;           /* kept statements; belongs to the catalogue's table (store.c) */
+  bool storage_busy;      /* a statement on stored rows is running */
+  sqlite3_int64 versions; /* of schemas as seen by the store; only grows */
   int64_t next_tick;     /* monotonic nanoseconds; interrupt.c */
   unsigned ticks;
   int stopped_by; /* the code with which interrupted() last said stop */
@@ -85,6 +92,8 @@ typedef struct failure {
 /* Records the first failure and returns its code. fail: SQLITE_ERROR and "<name>: <format>". */
 int fail(failure *, const char *format, ...) PRINTF_LIKE(2, 3);
 int fail_code(failure *, int rc);
+/* What SQLite itself just failed with: its code, and "<name>: <its message>". */
+int fail_db(failure *, sqlite3 *, int rc);
 /* A status of the core: NOMEM, TOOBIG and STOPPED become SQLite's own codes, the rest text. A
 ** failure to which STOPPED may come needs its conn. */
 int fail_status(failure *, bpe_status, const bpe_error *);
@@ -163,8 +172,14 @@ void json_append_ids(bpe_buffer *, const uint32_t *ids, size_t n);
 /* One loaded tokenizer of one connection: a model and its coder. Reference-counted. */
 struct tokenizer {
   int refs;
-  int builtin;      /* index of the built-in encoding */
-  const char *name; /* what it is built in as; static */
+  int builtin;      /* index of the built-in encoding; -1: stored */
+  const char *name; /* what it is built in as, or "schema.name" in the same allocation */
+  const char *own_name; /* stored: without the schema */
+  size_t name_len;      /* of own_name */
+  sqlite3_int64 id, version; /* stored: its row, and the state of its schema */
+  int changes;               /* stored: of the connection when it was loaded */
+  bool has_digest;
+  uint8_t digest[32]; /* tokenizer_digest */
   bpe_model *model;
   bpe_coder *coder;
   enum { UNKNOWN, DISTINCT, DUPLICATES } spelling; /* tokenizer_spells_once */
@@ -174,12 +189,87 @@ struct tokenizer {
 /* The tokenizer that a name value means: an argument of SQL, or NULL for the default. The
 ** caller gets one reference. A NULL SQL value is the caller's business and must not come here. */
 int tokenizer_get(conn *, sqlite3_value *name, failure *, tokenizer **out);
+/* The same for a name that is known to be one. The row of a stored tokenizer is looked at each
+** time, so what comes is right for the statement that asks, and may be kept while it runs. */
+int tokenizer_named(conn *, bytes name, failure *, tokenizer **out);
+const uint8_t *tokenizer_digest(tokenizer *); /* 32 bytes */
+/* The name of what the name means, NULL if there is nothing; the caller's to sqlite3_free. */
+int tokenizer_resolve(conn *, bytes name, failure *, char **out);
 /* A loaded built-in, or NULL; no reference. */
 tokenizer *tokenizer_loaded(const conn *, int builtin);
 void tokenizer_release(tokenizer *); /* NULL is fine */
 /* Whether no two entries of the vocabulary have the same bytes, so that finding one is finding
 ** all. The first call looks at every entry. */
 bool tokenizer_spells_once(tokenizer *);
+
+/* ---- Storage (schema.c, store*.c) ----------------------------------------------------------- */
+
+/* One statement of sql/schema.sql. */
+typedef struct schema_object {
+  const char *type;  /* table or trigger */
+  bytes name, text;  /* text: from the name on */
+} schema_object;
+
+bool schema_next(const char **at, schema_object *out); /* *at NULL: the first */
+/* *bad is the first object that the schema does not have as schema.sql makes it, or is empty. */
+int schema_check(conn *, const char *schema, failure *, schema_object *bad);
+int schema_create(conn *, const char *schema, failure *);
+
+/* A row of bpe_model. */
+typedef struct stored_row {
+  bool found, sealed;
+  const char *schema; /* the store's */
+  sqlite3_int64 id, version;
+  uint8_t digest[32];
+} stored_row;
+
+store *store_new(conn *, bool kept);
+void store_free(store *);
+/* Every use of stored rows stands between these two. NULL: the failure says why. */
+store *store_begin(conn *, failure *);
+void store_end(store *);
+void store_rest(store *); /* ends the reads that store_seek left open */
+conn *store_conn(const store *);
+bool store_is_kept(const store *); /* versions of rows mean something beyond this use */
+const char *store_schema(const store *, int i);   /* NULL past the last */
+/* Has a bpe_model that is not ours; known after a store_seek there. */
+bool store_is_foreign(const store *, int i);
+int store_find_schema(const store *, bytes name); /* -1: there is none */
+/* Takes a schema's name and the dot off the front of the name; -1: it begins with none. */
+int store_split(const store *, bytes *name);
+/* The row that a name means, which is not a reserved one. The read stays open. */
+int store_seek(store *, bytes name, failure *, stored_row *out);
+int store_seek_in(store *, int schema, bytes name, failure *, stored_row *out);
+/* Calls `each` with the names in a schema, in order, until it says false. */
+typedef bool stored_name(void *ctx, int schema, bytes name);
+int store_each(store *, int schema, failure *, stored_name *each, void *ctx);
+bool name_is_reserved(bytes name); /* means a built-in encoding, whatever is stored */
+
+/* What a row of bpe_model says besides its name and digest. */
+typedef struct stored_head {
+  bytes pattern, options, stats; /* no bytes: NULL */
+} stored_head;
+
+const char *stored_kind(bpe_kind);
+/* The model of a row, which is unsealed, damaged or right. `name` is for messages. */
+int stored_load(conn *, bytes name, const stored_row *, failure *, bpe_model **out);
+/* The same without a look at seal, digest or triggers. */
+int stored_read(conn *, const char *schema, sqlite3_int64 id, failure *, bpe_model **out);
+/* The model of rows whose head is not stored yet. */
+int stored_build(conn *, const char *schema, sqlite3_int64 id, const stored_head *, failure *,
+                 bpe_model **out);
+
+/* What an INSERT into bpe_tokenizers says about the tokenizer itself. */
+typedef struct store_input {
+  sqlite3_value *source, *merges, *pattern, *special_tokens, *options;
+} store_input;
+int store_import(conn *, const store_input *, failure *, bpe_model **out);
+
+/* Each is all or nothing, and changes stored rows between store_begin and store_end. */
+int stored_insert(store *, const char *schema, bytes name, const bpe_model *, failure *);
+int stored_delete(store *, const stored_row *, failure *);
+int stored_rename(store *, const stored_row *, bytes name, failure *);
+int stored_seal(store *, const stored_row *, failure *);
 
 /* ---- Options (options.c) ------------------------------------------------------------------- */
 
@@ -188,7 +278,7 @@ enum {
   FOR_COUNT = 1 << 0, FOR_ENCODE = 1 << 1, FOR_ENCODE_BLOB = 1 << 2, FOR_TOKENS = 1 << 3,
   FOR_PIECES = 1 << 4, FOR_DECODE = 1 << 5, FOR_DECODE_BLOB = 1 << 6, FOR_FITS = 1 << 7,
   FOR_TRUNCATE = 1 << 8, FOR_CHUNKS = 1 << 9, FOR_TRACE = 1 << 10, FOR_STREAM = 1 << 11,
-  FOR_SHOW = 1 << 12, FOR_TRAIN = 1 << 20
+  FOR_SHOW = 1 << 12, FOR_STORE = 1 << 19, FOR_TRAIN = 1 << 20
 };
 
 typedef struct name_list {
@@ -215,6 +305,8 @@ typedef struct options {
   bpe_cut cut;
   bool has_pattern, is_regex; /* bpe_pieces, bpe_train */
   bpe_name pattern;           /* a name, or a regex */
+  bool whole;                 /* bpe_tokenizers */
+  uint64_t vocab_size;        /* 0: not given */
   struct {                    /* bpe_train */
     bool pretokenized, gpt2_bytes, progress;
     name_list special_tokens, bos, eos;
@@ -250,6 +342,10 @@ int call_new(conn *, sqlite3_value *tokenizer, sqlite3_value *opts, int who, fai
              call **out);
 /* Whether these arguments would make this very call. */
 bool call_is_for(const call *, sqlite3_value *tokenizer, sqlite3_value *opts, int who);
+/* Makes *kept that call, unless it is: for a place that keeps one beyond a statement. What a stored
+** tokenizer's name means is looked at again each time. */
+int call_again(conn *, call **kept, sqlite3_value *tokenizer, sqlite3_value *opts, int who,
+               failure *);
 /* call_new for a scalar function whose arguments from tokenizer_arg on are tokenizer and options,
 ** kept as auxdata for as long as SQLite says that they are constant. *out NULL on SQLITE_OK: the
 ** tokenizer is SQL NULL, and so is the result. One reference of the caller's own. */
@@ -286,7 +382,9 @@ typedef struct arguments {
 /* Plans the arguments: xFilter gets those given, in column order, and bit i of idxNum says that
 ** the i-th is given. *n_argv is how many. SQLITE_CONSTRAINT: one comes from a table that this
 ** join order has not reached yet. */
-int table_plan(table *, const arguments *, sqlite3_index_info *, int *n_argv);
+int table_plan(const arguments *, sqlite3_index_info *, int *n_argv);
+/* The cost of such a plan: more than any other where a required argument is missing. */
+double table_cost(const arguments *, const sqlite3_index_info *, double cost);
 /* Whether the one ORDER BY term is column `column` (or the rowid), ascending. */
 bool table_ordered_by(const sqlite3_index_info *, int column);
 /* Whether any of the columns first .. last is read. */
@@ -331,6 +429,7 @@ typedef struct aggregate_row {
 
 extern const aggregate_row train_aggregates[], stats_aggregates[];
 extern const function_row encode_functions[], decode_functions[], info_functions[],
+    export_functions[], store_functions[],
     budget_functions[], ids_functions[], show_functions[];
 extern const sqlite3_module chunks_module, trace_module, stream_module, ids_module;
 extern const sqlite3_module tokens_module, pieces_module, vocab_module, merges_module,

@@ -30,7 +30,7 @@ void conn_release(void *arg)
   conn *c = arg;
   if (--c->refs > 0) return;
   call_release(c->plain);
-  call_release(c->recent);
+  for (int i = 0; i < RECENT_CALLS; i++) call_release(c->recent[i]);
   while (c->tokenizers) {
     tokenizer *t = c->tokenizers;
     c->tokenizers = t->next;
@@ -54,7 +54,8 @@ static const struct module_row {
   {"bpe_tokenizers", &tokenizers_module},
 };
 
-static const function_row *const functions[] = {encode_functions, decode_functions,
+static const function_row *const functions[] = {export_functions, store_functions,
+                                                encode_functions, decode_functions,
                                                 info_functions,
                                                 budget_functions, ids_functions, show_functions};
 
@@ -81,15 +82,23 @@ static int register_functions(conn *c, char **error)
   return SQLITE_OK;
 }
 
-/* Window functions without what windows need: plain aggregates, which OVER cannot use. */
+/* A window function without what windows need: a plain aggregate, which OVER cannot use. */
+static int register_aggregate(conn *c, const aggregate_row *row)
+{
+  if (HAVE(OLDEST_SQLITE, create_window_function)) {
+    return sqlite3_create_window_function(c->db, row->name, row->n_arg, row->flags, c, row->step,
+                                          row->final, NULL, NULL, conn_release);
+  }
+  return sqlite3_create_function_v2(c->db, row->name, row->n_arg, row->flags, c, NULL, row->step,
+                                    row->final, conn_release); /* built without window functions */
+}
+
 static int register_aggregates(conn *c, char **error)
 {
   for (size_t i = 0; i < sizeof aggregates / sizeof aggregates[0]; i++) {
     for (const aggregate_row *row = aggregates[i]; row->name; row++) {
       c->refs++;
-      const int rc = sqlite3_create_window_function(c->db, row->name, row->n_arg, row->flags, c,
-                                                    row->step, row->final, NULL, NULL,
-                                                    conn_release);
+      const int rc = register_aggregate(c, row);
       if (rc != SQLITE_OK) return named(rc, row->name, error);
     }
   }

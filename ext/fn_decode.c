@@ -13,8 +13,7 @@
 #include "ext.h"
 
 /* The bytes of the ids, into a buffer that the caller clears or hands over. */
-static int decode(sqlite3_value *value, const call *k, failure *f, bpe_buffer *out)
-{
+static int decode(sqlite3_value *value, const call *k, failure *f, bpe_buffer *out) {
   bpe_error e = {0};
   uint32_t *ids;
   size_t n;
@@ -26,8 +25,7 @@ static int decode(sqlite3_value *value, const call *k, failure *f, bpe_buffer *o
 }
 
 /* D4: replaces the buffer's bytes by their repaired form, where they need one. */
-static int repair(conn *c, bpe_repair how, failure *f, bpe_buffer *b)
-{
+static int repair(conn *c, bpe_repair how, failure *f, bpe_buffer *b) {
   if (bpe_utf8_valid(b->bytes ? b->bytes : (const uint8_t *)"", b->len)) return SQLITE_OK;
   bpe_buffer repaired;
   bpe_error e = {0};
@@ -42,8 +40,7 @@ static int repair(conn *c, bpe_repair how, failure *f, bpe_buffer *b)
   return SQLITE_OK;
 }
 
-static void hand_over(sqlite3_context *ctx, bool as_text, bpe_buffer *b)
-{
+static void hand_over(sqlite3_context *ctx, bool as_text, bpe_buffer *b) {
   if (b->len == 0) {
     bpe_buffer_clear(b);
     if (as_text) sqlite3_result_text(ctx, "", 0, SQLITE_STATIC);
@@ -56,8 +53,7 @@ static void hand_over(sqlite3_context *ctx, bool as_text, bpe_buffer *b)
 }
 
 static void run(sqlite3_context *ctx, int argc, sqlite3_value **argv, const char *name,
-                bool as_text)
-{
+                bool as_text) {
   conn *c = sqlite3_user_data(ctx);
   failure f = {.name = name, .c = c};
   call *k = NULL;
@@ -77,13 +73,11 @@ static void run(sqlite3_context *ctx, int argc, sqlite3_value **argv, const char
   call_release(k);
 }
 
-static void decode_func(sqlite3_context *ctx, int argc, sqlite3_value **argv)
-{
+static void decode_func(sqlite3_context *ctx, int argc, sqlite3_value **argv) {
   run(ctx, argc, argv, "bpe_decode", true);
 }
 
-static void decode_blob_func(sqlite3_context *ctx, int argc, sqlite3_value **argv)
-{
+static void decode_blob_func(sqlite3_context *ctx, int argc, sqlite3_value **argv) {
   run(ctx, argc, argv, "bpe_decode_blob", false);
 }
 
@@ -94,11 +88,11 @@ enum {
 };
 
 const function_row decode_functions[] = {
-  {"bpe_decode", 1, ALONE, decode_func},
-  {"bpe_decode", 2, NAMED, decode_func},
-  {"bpe_decode", 3, NAMED, decode_func},
-  {"bpe_decode_blob", 1, ALONE, decode_blob_func},
-  {"bpe_decode_blob", 2, NAMED, decode_blob_func},
-  {"bpe_decode_blob", 3, NAMED, decode_blob_func},
-  {NULL, 0, 0, NULL},
+    {"bpe_decode", 1, ALONE, decode_func},
+    {"bpe_decode", 2, NAMED, decode_func},
+    {"bpe_decode", 3, NAMED, decode_func},
+    {"bpe_decode_blob", 1, ALONE, decode_blob_func},
+    {"bpe_decode_blob", 2, NAMED, decode_blob_func},
+    {"bpe_decode_blob", 3, NAMED, decode_blob_func},
+    {NULL, 0, 0, NULL},
 };

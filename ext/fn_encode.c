@@ -16,8 +16,7 @@
 
 /* E1, E2: what all three begin with. False: the result is set, to NULL or an error. */
 static bool begin(sqlite3_context *ctx, int argc, sqlite3_value **argv, int who, failure *f,
-                  call **k, bytes *text)
-{
+                  call **k, bytes *text) {
   *k = NULL;
   if (value_is_null(argv[0])) return false;
   if (call_get(ctx, argc, argv, 1, who, f, k) == SQLITE_OK && *k && !value_bytes(argv[0], text)) {
@@ -29,8 +28,7 @@ static bool begin(sqlite3_context *ctx, int argc, sqlite3_value **argv, int who,
   return false;
 }
 
-static void count_func(sqlite3_context *ctx, int argc, sqlite3_value **argv)
-{
+static void count_func(sqlite3_context *ctx, int argc, sqlite3_value **argv) {
   failure f = {.name = "bpe_count", .c = sqlite3_user_data(ctx)};
   call *k;
   bytes text;
@@ -47,14 +45,12 @@ static void count_func(sqlite3_context *ctx, int argc, sqlite3_value **argv)
   call_release(k);
 }
 
-static void buffer_for_result(sqlite3_context *ctx, bpe_buffer *b)
-{
+static void buffer_for_result(sqlite3_context *ctx, bpe_buffer *b) {
   conn *c = sqlite3_user_data(ctx);
   bpe_buffer_init(b, &c->alloc, (size_t)sqlite3_limit(c->db, SQLITE_LIMIT_LENGTH, -1));
 }
 
-static void encode_func(sqlite3_context *ctx, int argc, sqlite3_value **argv)
-{
+static void encode_func(sqlite3_context *ctx, int argc, sqlite3_value **argv) {
   failure f = {.name = "bpe_encode", .c = sqlite3_user_data(ctx)};
   call *k;
   bytes text;
@@ -62,8 +58,7 @@ static void encode_func(sqlite3_context *ctx, int argc, sqlite3_value **argv)
   bpe_error e = {0};
   bpe_buffer b;
   buffer_for_result(ctx, &b);
-  const bpe_status st =
-      bpe_encode_json(k->tok->coder, text.data, text.len, &k->walk, &e, &b);
+  const bpe_status st = bpe_encode_json(k->tok->coder, text.data, text.len, &k->walk, &e, &b);
   if (st == BPE_OK) {
     sqlite3_result_text64(ctx, (const char *)b.bytes, b.len, sqlite3_free, SQLITE_UTF8);
     sqlite3_result_subtype(ctx, JSON_SUBTYPE);
@@ -76,8 +71,7 @@ static void encode_func(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 }
 
 /* E5: fills the packed ids up to pad_to. */
-static int pad(const call *k, bpe_buffer *b, failure *f)
-{
+static int pad(const call *k, bpe_buffer *b, failure *f) {
   const options *o = &k->opt;
   const size_t size = (size_t)o->width / 8;
   const uint64_t n = b->len / size;
@@ -86,7 +80,8 @@ static int pad(const call *k, bpe_buffer *b, failure *f)
   bpe_model_info(k->tok->model, &info);
   const size_t at = bpe_model_find_bytes(k->tok->model, o->pad->text, o->pad->len);
   shown((bytes){(const uint8_t *)o->pad->text, o->pad->len}, name);
-  if (at >= info.entry_count) return fail(f, "option pad is no token of %s: %s", k->tok->name, name);
+  if (at >= info.entry_count)
+    return fail(f, "option pad is no token of %s: %s", k->tok->name, name);
   const uint32_t id = bpe_model_token(k->tok->model, at).id;
   if (size == 2 && id > UINT16_MAX) return fail(f, "id %u of pad does not fit 16 bits", id);
   if (n > o->pad_to) {
@@ -103,8 +98,7 @@ static int pad(const call *k, bpe_buffer *b, failure *f)
   return SQLITE_OK;
 }
 
-static void encode_blob_func(sqlite3_context *ctx, int argc, sqlite3_value **argv)
-{
+static void encode_blob_func(sqlite3_context *ctx, int argc, sqlite3_value **argv) {
   failure f = {.name = "bpe_encode_blob", .c = sqlite3_user_data(ctx)};
   call *k;
   bytes text;
@@ -112,8 +106,8 @@ static void encode_blob_func(sqlite3_context *ctx, int argc, sqlite3_value **arg
   bpe_error e = {0};
   bpe_buffer b;
   buffer_for_result(ctx, &b);
-  const bpe_status st = bpe_encode_packed(k->tok->coder, text.data, text.len, k->opt.width,
-                                          &k->walk, &e, &b);
+  const bpe_status st =
+      bpe_encode_packed(k->tok->coder, text.data, text.len, k->opt.width, &k->walk, &e, &b);
   if (st == BPE_TOOBIG && b.status != BPE_TOOBIG) {
     fail_text(&f, &e); /* an id too big for the width, not a result for SQLite */
   } else if (st != BPE_OK) {
@@ -142,14 +136,14 @@ enum {
 };
 
 const function_row encode_functions[] = {
-  {"bpe_count", 1, ALONE, count_func},
-  {"bpe_count", 2, NAMED, count_func},
-  {"bpe_count", 3, NAMED, count_func},
-  {"bpe_encode", 1, ALONE | SQLITE_RESULT_SUBTYPE, encode_func},
-  {"bpe_encode", 2, NAMED | SQLITE_RESULT_SUBTYPE, encode_func},
-  {"bpe_encode", 3, NAMED | SQLITE_RESULT_SUBTYPE, encode_func},
-  {"bpe_encode_blob", 1, ALONE, encode_blob_func},
-  {"bpe_encode_blob", 2, NAMED, encode_blob_func},
-  {"bpe_encode_blob", 3, NAMED, encode_blob_func},
-  {NULL, 0, 0, NULL},
+    {"bpe_count", 1, ALONE, count_func},
+    {"bpe_count", 2, NAMED, count_func},
+    {"bpe_count", 3, NAMED, count_func},
+    {"bpe_encode", 1, ALONE | SQLITE_RESULT_SUBTYPE, encode_func},
+    {"bpe_encode", 2, NAMED | SQLITE_RESULT_SUBTYPE, encode_func},
+    {"bpe_encode", 3, NAMED | SQLITE_RESULT_SUBTYPE, encode_func},
+    {"bpe_encode_blob", 1, ALONE, encode_blob_func},
+    {"bpe_encode_blob", 2, NAMED, encode_blob_func},
+    {"bpe_encode_blob", 3, NAMED, encode_blob_func},
+    {NULL, 0, 0, NULL},
 };

@@ -2,7 +2,8 @@
 **
 **   bpe_token(id [, tokenizer])        BLOB, the token's bytes; NULL if there is no such id
 **   bpe_token_id(bytes [, tokenizer])  INTEGER, the id of exactly that token; NULL if there is none
-**   bpe_resolve(name)                  TEXT, the encoding that a name means; NULL if none
+**   bpe_resolve(name)                  TEXT, what a name means: an encoding's name, or that of a
+**                                      stored tokenizer, with its schema unless that is main; NULL
 **   bpe_version()                      TEXT
 **   bpe_debug()                        TEXT, a JSON object for reports of faults
 **
@@ -14,8 +15,7 @@
 #include <string.h>
 #include <yajl/yajl_version.h>
 
-static void token_func(sqlite3_context *ctx, int argc, sqlite3_value **argv)
-{
+static void token_func(sqlite3_context *ctx, int argc, sqlite3_value **argv) {
   failure f = {.name = "bpe_token"};
   call *k = NULL;
   if (value_is_null(argv[0])) return;
@@ -41,8 +41,7 @@ static void token_func(sqlite3_context *ctx, int argc, sqlite3_value **argv)
   call_release(k);
 }
 
-static void token_id_func(sqlite3_context *ctx, int argc, sqlite3_value **argv)
-{
+static void token_id_func(sqlite3_context *ctx, int argc, sqlite3_value **argv) {
   failure f = {.name = "bpe_token_id"};
   call *k = NULL;
   bytes token;
@@ -60,21 +59,20 @@ static void token_id_func(sqlite3_context *ctx, int argc, sqlite3_value **argv)
   call_release(k);
 }
 
-static void resolve_func(sqlite3_context *ctx, int argc, sqlite3_value **argv)
-{
+static void resolve_func(sqlite3_context *ctx, int argc, sqlite3_value **argv) {
   (void)argc;
+  conn *c = sqlite3_user_data(ctx);
+  failure f = {.name = "bpe_resolve", .c = c};
   bytes name;
+  char *meant = NULL;
   if (sqlite3_value_type(argv[0]) != SQLITE_TEXT) return;
-  if (!value_bytes(argv[0], &name)) {
-    sqlite3_result_error_nomem(ctx);
-    return;
-  }
-  const int builtin = bpe_builtin_resolve((const char *)name.data, name.len);
-  if (builtin >= 0) sqlite3_result_text(ctx, bpe_builtin_name(builtin), -1, SQLITE_STATIC);
+  if (!value_bytes(argv[0], &name)) fail_code(&f, SQLITE_NOMEM);
+  else if (name.len > 0) tokenizer_resolve(c, name, &f, &meant);
+  if (f.rc != SQLITE_OK) failure_to_context(&f, ctx);
+  else if (meant) sqlite3_result_text(ctx, meant, -1, sqlite3_free);
 }
 
-static void version_func(sqlite3_context *ctx, int argc, sqlite3_value **argv)
-{
+static void version_func(sqlite3_context *ctx, int argc, sqlite3_value **argv) {
   (void)argc;
   (void)argv;
   sqlite3_result_text(ctx, BPE_VERSION, -1, SQLITE_STATIC);
@@ -106,28 +104,24 @@ static void version_func(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 #define SANITIZERS ""
 #endif
 
-static void add_key(bpe_buffer *b, const char *key)
-{
+static void add_key(bpe_buffer *b, const char *key) {
   bpe_buffer_append(b, b->len > 1 ? ", " : "", b->len > 1 ? 2 : 0);
   json_append_string(b, key, strlen(key));
   bpe_buffer_append(b, ": ", 2);
 }
 
-static void add_text(bpe_buffer *b, const char *key, const char *value)
-{
+static void add_text(bpe_buffer *b, const char *key, const char *value) {
   add_key(b, key);
   json_append_string(b, value, strlen(value));
 }
 
-static void add_number(bpe_buffer *b, const char *before, size_t value, const char *after)
-{
+static void add_number(bpe_buffer *b, const char *before, size_t value, const char *after) {
   bpe_buffer_append(b, before, strlen(before));
   bpe_buffer_append_decimal(b, value);
   bpe_buffer_append(b, after, strlen(after));
 }
 
-static void add_tokenizers(bpe_buffer *b, const conn *c)
-{
+static void add_tokenizers(bpe_buffer *b, const conn *c) {
   add_key(b, "tokenizers");
   bpe_buffer_append(b, "[", 1);
   for (const tokenizer *t = c->tokenizers; t; t = t->next) {
@@ -142,8 +136,7 @@ static void add_tokenizers(bpe_buffer *b, const conn *c)
   bpe_buffer_append(b, "]", 1);
 }
 
-static void debug_func(sqlite3_context *ctx, int argc, sqlite3_value **argv)
-{
+static void debug_func(sqlite3_context *ctx, int argc, sqlite3_value **argv) {
   (void)argc;
   (void)argv;
   conn *c = sqlite3_user_data(ctx);
@@ -183,12 +176,12 @@ enum {
 };
 
 const function_row info_functions[] = {
-  {"bpe_token", 1, ALONE, token_func},
-  {"bpe_token", 2, NAMED, token_func},
-  {"bpe_token_id", 1, ALONE, token_id_func},
-  {"bpe_token_id", 2, NAMED, token_id_func},
-  {"bpe_resolve", 1, SQLITE_UTF8, resolve_func},
-  {"bpe_version", 0, SQLITE_UTF8 | SQLITE_INNOCUOUS, version_func},
-  {"bpe_debug", 0, SQLITE_UTF8 | SQLITE_DIRECTONLY, debug_func},
-  {NULL, 0, 0, NULL},
+    {"bpe_token", 1, ALONE, token_func},
+    {"bpe_token", 2, NAMED, token_func},
+    {"bpe_token_id", 1, ALONE, token_id_func},
+    {"bpe_token_id", 2, NAMED, token_id_func},
+    {"bpe_resolve", 1, SQLITE_UTF8, resolve_func},
+    {"bpe_version", 0, SQLITE_UTF8 | SQLITE_INNOCUOUS, version_func},
+    {"bpe_debug", 0, SQLITE_UTF8 | SQLITE_DIRECTONLY, debug_func},
+    {NULL, 0, 0, NULL},
 };

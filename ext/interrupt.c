@@ -27,8 +27,7 @@
 enum { SMALL_ROWS = 200, BIG_ROWS = 5000, BIG_EVERY = 16 };
 #define TICK_NS INT64_C(10000000)
 
-static int64_t monotonic_ns(void)
-{
+static int64_t monotonic_ns(void) {
 #ifdef _WIN32
   return (int64_t)GetTickCount64() * 1000000;
 #else
@@ -39,8 +38,7 @@ static int64_t monotonic_ns(void)
 }
 
 /* Runs the statement. SQLITE_INTERRUPT or SQLITE_NOMEM: stop, with that code; else go on. */
-static int tick(sqlite3 *db, int rows)
-{
+static int tick(sqlite3 *db, int rows) {
   static const char sql[] =
       "WITH RECURSIVE tick(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM tick WHERE n < ?1)"
       " SELECT max(n) FROM tick";
@@ -52,8 +50,7 @@ static int tick(sqlite3 *db, int rows)
   return rc == SQLITE_INTERRUPT || rc == SQLITE_NOMEM ? rc : SQLITE_OK;
 }
 
-int interrupted(void *arg)
-{
+int interrupted(void *arg) {
   conn *c = arg;
 #if SQLITE_VERSION_NUMBER >= 3041000
   c->stopped_by = SQLITE_INTERRUPT;

@@ -38,8 +38,7 @@ typedef struct arena {
   jmp_buf failed;
 } arena;
 
-static void add_chunk(arena *a, size_t need)
-{
+static void add_chunk(arena *a, size_t need) {
   size_t size = FIRST_CHUNK;
   if (a->chunks) size = a->chunks->size < LAST_CHUNK ? a->chunks->size * 2 : LAST_CHUNK;
   if (size < need) size = need;
@@ -50,8 +49,7 @@ static void add_chunk(arena *a, size_t need)
 }
 
 /* Each block begins with its size, ALIGN bytes before the address that is returned. */
-static void *arena_malloc(void *ctx, size_t n)
-{
+static void *arena_malloc(void *ctx, size_t n) {
   arena *a = ctx;
   if (n > SIZE_MAX / 4) longjmp(a->failed, 1);
   const size_t need = ALIGN + (n + ALIGN - 1) / ALIGN * ALIGN;
@@ -62,8 +60,7 @@ static void *arena_malloc(void *ctx, size_t n)
   return block + ALIGN;
 }
 
-static void *arena_realloc(void *ctx, void *p, size_t n)
-{
+static void *arena_realloc(void *ctx, void *p, size_t n) {
   size_t old = 0;
   if (p) memcpy(&old, (char *)p - ALIGN, sizeof old);
   if (p && n <= old) return p;
@@ -72,14 +69,12 @@ static void *arena_realloc(void *ctx, void *p, size_t n)
   return grown;
 }
 
-static void arena_free(void *ctx, void *p)
-{
+static void arena_free(void *ctx, void *p) {
   (void)ctx;
   (void)p; /* the chunks go together */
 }
 
-static void free_chunks(json_chunk *chunk)
-{
+static void free_chunks(json_chunk *chunk) {
   while (chunk) {
     json_chunk *next = chunk->next;
     sqlite3_free(chunk);
@@ -101,25 +96,37 @@ typedef struct reading {
   char why[SHOWN_SIZE];
 } reading;
 
-static int send(void *p, json_kind kind, const void *text, size_t len)
-{
+static int send(void *p, json_kind kind, const void *text, size_t len) {
   reading *r = p;
   if (kind == JSON_ARRAY || kind == JSON_OBJECT) r->depth++;
   if (kind == JSON_END && --r->depth == 0) r->root_end = yajl_get_bytes_consumed(r->handle);
   return r->event(r->ctx, kind, (bytes){.data = text, .len = len});
 }
 
-static int on_null(void *p) { return send(p, JSON_NULL, "", 0); }
-static int on_boolean(void *p, int yes) { return send(p, yes ? JSON_TRUE : JSON_FALSE, "", 0); }
-static int on_number(void *p, const char *t, size_t n) { return send(p, JSON_NUMBER, t, n); }
-static int on_string(void *p, const unsigned char *t, size_t n)
-{
+static int on_null(void *p) {
+  return send(p, JSON_NULL, "", 0);
+}
+static int on_boolean(void *p, int yes) {
+  return send(p, yes ? JSON_TRUE : JSON_FALSE, "", 0);
+}
+static int on_number(void *p, const char *t, size_t n) {
+  return send(p, JSON_NUMBER, t, n);
+}
+static int on_string(void *p, const unsigned char *t, size_t n) {
   return send(p, JSON_STRING, t, n);
 }
-static int on_key(void *p, const unsigned char *t, size_t n) { return send(p, JSON_KEY, t, n); }
-static int on_object(void *p) { return send(p, JSON_OBJECT, "", 0); }
-static int on_array(void *p) { return send(p, JSON_ARRAY, "", 0); }
-static int on_end(void *p) { return send(p, JSON_END, "", 0); }
+static int on_key(void *p, const unsigned char *t, size_t n) {
+  return send(p, JSON_KEY, t, n);
+}
+static int on_object(void *p) {
+  return send(p, JSON_OBJECT, "", 0);
+}
+static int on_array(void *p) {
+  return send(p, JSON_ARRAY, "", 0);
+}
+static int on_end(void *p) {
+  return send(p, JSON_END, "", 0);
+}
 
 static const yajl_callbacks callbacks = {
     .yajl_null = on_null,
@@ -134,8 +141,7 @@ static const yajl_callbacks callbacks = {
 };
 
 /* yajl's words for what is wrong, without "parse error: " before and ".\n" behind. */
-static void explain(reading *r)
-{
+static void explain(reading *r) {
   const char *text = (const char *)yajl_get_error(r->handle, 0, NULL, 0);
   const char *colon = strstr(text, ": ");
   if (colon) text = colon + 2;
@@ -145,16 +151,14 @@ static void explain(reading *r)
 }
 
 /* J5: where something begins after the root that is no white space; text.len if nothing does. */
-static size_t find_garbage(const reading *r, bytes text)
-{
+static size_t find_garbage(const reading *r, bytes text) {
   size_t i = r->root_end;
   if (i == 0) return text.len; /* no array, no object: what it is was for the handler to judge */
   while (i < text.len && text.data[i] > 0 && strchr(" \t\r\n", text.data[i])) i++;
   return i;
 }
 
-static int hex_value(const uint8_t *p)
-{
+static int hex_value(const uint8_t *p) {
   int value = 0;
   for (int i = 0; i < 4; i++) {
     const uint8_t c = p[i];
@@ -169,17 +173,15 @@ static int hex_value(const uint8_t *p)
 }
 
 /* J4: whether there is one, and where. */
-static bool find_lone_surrogate(bytes text, size_t *offset)
-{
+static bool find_lone_surrogate(bytes text, size_t *offset) {
   for (size_t i = 0; i + 1 < text.len; i++) {
     if (text.data[i] != '\\') continue;
     const int unit =
         text.data[i + 1] == 'u' && text.len - i >= 6 ? hex_value(text.data + i + 2) : -1;
     if (unit >= 0xD800 && unit <= 0xDFFF) {
       const uint8_t *next = text.data + i + 6;
-      const bool pair = unit < 0xDC00 && text.len - i >= 12 && next[0] == '\\' &&
-                        next[1] == 'u' && hex_value(next + 2) >= 0xDC00 &&
-                        hex_value(next + 2) <= 0xDFFF;
+      const bool pair = unit < 0xDC00 && text.len - i >= 12 && next[0] == '\\' && next[1] == 'u' &&
+                        hex_value(next + 2) >= 0xDC00 && hex_value(next + 2) <= 0xDFFF;
       *offset = i;
       if (!pair) return true;
       i += 6;
@@ -190,8 +192,7 @@ static bool find_lone_surrogate(bytes text, size_t *offset)
 }
 
 /* Apart from its callers, so that no local of theirs is live across setjmp. */
-static void run(reading *r, bytes text)
-{
+static void run(reading *r, bytes text) {
   const yajl_alloc_funcs memory = {arena_malloc, arena_realloc, arena_free, &r->arena};
   if (setjmp(r->arena.failed)) {
     r->end = NO_MEMORY;
@@ -216,8 +217,7 @@ static void run(reading *r, bytes text)
 }
 
 /* run, and its end as a failure; r->arena is the caller's to free whatever happens. */
-static int read_events(reading *r, bytes text, const char *what, failure *f)
-{
+static int read_events(reading *r, bytes text, const char *what, failure *f) {
   if (find_lone_surrogate(text, &r->offset)) {
     return fail(f, "%s: unpaired surrogate at byte %llu", what, (unsigned long long)r->offset);
   }
@@ -229,8 +229,7 @@ static int read_events(reading *r, bytes text, const char *what, failure *f)
   }
 }
 
-int json_read(bytes text, const char *what, failure *f, json_event *event, void *ctx)
-{
+int json_read(bytes text, const char *what, failure *f, json_event *event, void *ctx) {
   reading r = {.event = event, .ctx = ctx};
   read_events(&r, text, what, f);
   free_chunks(r.arena.chunks);
@@ -248,15 +247,13 @@ typedef struct building {
   bytes key; /* for the next value */
 } building;
 
-static bytes keep(building *b, bytes text)
-{
+static bytes keep(building *b, bytes text) {
   uint8_t *copy = arena_malloc(&b->r.arena, text.len + 1);
   memcpy(copy, text.data, text.len);
   return (bytes){.data = copy, .len = text.len};
 }
 
-static bool take_key(building *b, bytes key)
-{
+static bool take_key(building *b, bytes key) {
   char text[SHOWN_SIZE];
   const json_value *object = b->open[b->depth - 1];
   if (object->n >= MAX_KEYS) {
@@ -273,8 +270,7 @@ static bool take_key(building *b, bytes key)
   return true;
 }
 
-static bool build(void *ctx, json_kind kind, bytes text)
-{
+static bool build(void *ctx, json_kind kind, bytes text) {
   building *b = ctx;
   if (kind == JSON_KEY) return take_key(b, text);
   if (kind == JSON_END) {
@@ -300,8 +296,7 @@ static bool build(void *ctx, json_kind kind, bytes text)
   return true;
 }
 
-int json_parse(bytes text, const char *what, failure *f, json_doc *out)
-{
+int json_parse(bytes text, const char *what, failure *f, json_doc *out) {
   *out = (json_doc){0};
   building b = {.f = f, .key = {(const uint8_t *)"", 0}};
   b.r.event = build;
@@ -314,16 +309,14 @@ int json_parse(bytes text, const char *what, failure *f, json_doc *out)
   return f->rc;
 }
 
-void json_doc_clear(json_doc *doc)
-{
+void json_doc_clear(json_doc *doc) {
   free_chunks(doc->chunks);
   *doc = (json_doc){0};
 }
 
 /* ---- Writing ------------------------------------------------------------------------------- */
 
-void json_append_string(bpe_buffer *b, const void *text, size_t len)
-{
+void json_append_string(bpe_buffer *b, const void *text, size_t len) {
   static const char hex[] = "0123456789abcdef";
   const uint8_t *p = text;
   bpe_buffer_append(b, "\"", 1);
@@ -345,8 +338,7 @@ void json_append_string(bpe_buffer *b, const void *text, size_t len)
   bpe_buffer_append(b, "\"", 1);
 }
 
-void json_append_ids(bpe_buffer *b, const uint32_t *ids, size_t n)
-{
+void json_append_ids(bpe_buffer *b, const uint32_t *ids, size_t n) {
   bpe_buffer_append(b, "[", 1);
   for (size_t i = 0; i < n; i++) {
     if (i) bpe_buffer_append(b, ",", 1);

@@ -314,6 +314,21 @@ static int take_threads(const json_value *v, options *o, failure *f)
   return SQLITE_OK;
 }
 
+/* ---- bpe_tokenizers ------------------------------------------------------------------------- */
+
+static int take_whole(const json_value *v, options *o, failure *f)
+{
+  return take_flag(v, "whole", &o->whole, f);
+}
+
+static int take_vocab_size(const json_value *v, options *o, failure *f)
+{
+  if (whole_number(v, &o->vocab_size) && o->vocab_size > 0 && o->vocab_size < BPE_NONE) {
+    return SQLITE_OK;
+  }
+  return fail(f, "option vocab_size must be a whole number, 1 or more");
+}
+
 static const struct key {
   const char *name;
   int who;
@@ -331,7 +346,9 @@ static const struct key {
   {"at", FOR_CHUNKS, take_at},
   {"errors", FOR_DECODE, take_errors},
   {"pattern", FOR_PIECES | FOR_TRAIN, take_pattern},
-  {"regex", FOR_PIECES | FOR_TRAIN, take_regex},
+  {"regex", FOR_PIECES | FOR_STORE | FOR_TRAIN, take_regex},
+  {"whole", FOR_STORE, take_whole},
+  {"vocab_size", FOR_STORE, take_vocab_size},
   {"pretokenized", FOR_TRAIN, take_pretokenized},
   {"special_tokens", FOR_TRAIN, take_special_tokens},
   {"special_ids", FOR_TRAIN, take_special_ids},

@@ -1,9 +1,16 @@
 /* registry.c - the tokenizers one connection has loaded, found by the name SQL gives.
 **
-** A name means a built-in encoding or a model that uses one (bpe_builtin_resolve knows both).
-** A tokenizer is loaded when it is first asked for and stays until the connection closes, so a
-** query over many rows pays once. Whoever uses one holds a reference, so it outlives even the
-** connection's list if a statement still runs.
+** A name means a built-in encoding or a model that uses one (bpe_builtin_resolve knows both), else
+** a stored tokenizer. Built-in ones are loaded when first asked for and stay until the connection
+** closes. Of stored ones the last MAX_STORED stay, each for as long as its row says so:
+**
+** (R1) The row is read each time, in the transaction of the statement that asks (store.c). A
+**      loaded tokenizer answers only if digest, row and the state of the schema are those it was
+**      loaded from. Triggers make the digest NULL when rows change, so this is enough, unless
+** (R2) this connection has its triggers switched off: then nothing may have changed at all.
+** (R3) Loading reads while the row is still being read, so it sees the same state.
+**
+** Whoever uses one holds a reference, so it outlives the list if a statement still runs.
 **
 ** Unknown names are refused with the nearest ones offered: those that contain the name or are
 ** contained in it, then those a few edits away.
@@ -14,7 +21,8 @@
 
 #include <string.h>
 
-enum { OFFERS = 3, LONGEST_OFFER = 64, MIN_PART = 3 };
+enum { MAX_STORED = 16 };
+enum { OFFERS = 3, LONGEST_OFFER = 64, MIN_PART = 3, MAX_CANDIDATES = 1000 };
 
 void tokenizer_release(tokenizer *t)
 {
@@ -49,16 +57,89 @@ static int load_builtin(conn *c, int builtin, failure *f, tokenizer **out)
   return SQLITE_OK;
 }
 
+/* ---- Stored tokenizers --------------------------------------------------------------------- */
+
+static bool triggers_off(conn *c)
+{
+  int on = 1;
+  const int rc = sqlite3_db_config(c->db, SQLITE_DBCONFIG_ENABLE_TRIGGER, -1, &on);
+  return rc == SQLITE_OK && !on;
+}
+
+/* R1, R2 */
+static tokenizer *find_stored(conn *c, const stored_row *row)
+{
+  tokenizer **at = &c->tokenizers;
+  for (tokenizer *t; (t = *at) != NULL; at = &t->next) {
+    if (t->builtin >= 0 || t->version != row->version || t->id != row->id) continue;
+    if (!row->sealed || memcmp(t->digest, row->digest, sizeof t->digest) != 0) continue;
+    if (triggers_off(c) && t->changes != sqlite3_total_changes(c->db)) return NULL;
+    *at = t->next; /* to the front */
+    t->next = c->tokenizers;
+    c->tokenizers = t;
+    return t;
+  }
+  return NULL;
+}
+
+/* Whether t was loaded from an earlier state of the row's schema, which will not come back. */
+static bool is_outdated(const tokenizer *t, const stored_row *row)
+{
+  const size_t n = strlen(row->schema);
+  return t->builtin < 0 && t->version != row->version && strncmp(t->name, row->schema, n) == 0 &&
+         t->name[n] == '.';
+}
+
+static void drop_others(conn *c, const stored_row *row)
+{
+  int n = 0;
+  tokenizer **at = &c->tokenizers;
+  while (*at) {
+    tokenizer *t = *at;
+    if (t->builtin < 0 && (++n > MAX_STORED || is_outdated(t, row))) {
+      *at = t->next;
+      tokenizer_release(t);
+    } else {
+      at = &t->next;
+    }
+  }
+}
+
+/* R3. The caller gets the only reference. */
+static int load_stored(conn *c, bytes name, const stored_row *row, failure *f, tokenizer **out)
+{
+  bpe_error e = {0};
+  const size_t schema_len = strlen(row->schema);
+  const sqlite3_uint64 size = sizeof(tokenizer) + schema_len + (sqlite3_uint64)name.len + 2;
+  tokenizer *t = sqlite3_malloc64(size);
+  if (!t) return fail_code(f, SQLITE_NOMEM);
+  char *full = (char *)(t + 1);
+  memcpy(full, row->schema, schema_len);
+  full[schema_len] = '.';
+  memcpy(full + schema_len + 1, name.data, name.len);
+  full[schema_len + 1 + name.len] = 0;
+  *t = (tokenizer){.refs = 1, .builtin = -1, .name = full, .own_name = full + schema_len + 1,
+                   .name_len = name.len, .id = row->id,
+                   .version = row->version, .changes = sqlite3_total_changes(c->db),
+                   .has_digest = true};
+  memcpy(t->digest, row->digest, sizeof t->digest);
+  if (stored_load(c, name, row, f, &t->model) == SQLITE_OK) {
+    const bpe_status st = bpe_coder_new(t->model, 0, &e, &t->coder);
+    if (st != BPE_OK) fail_status(f, st, &e);
+  }
+  if (f->rc != SQLITE_OK) tokenizer_release(t);
+  else *out = t;
+  return f->rc;
+}
+
 /* ---- Nearest names ------------------------------------------------------------------------- */
 
-static char lower(char c)
-{
+static char lower(char c) {
   return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
 /* Whether `part` occurs in `whole`, in lower case. */
-static bool occurs(const char *part, size_t part_len, const char *whole, size_t whole_len)
-{
+static bool occurs(const char *part, size_t part_len, const char *whole, size_t whole_len) {
   for (size_t at = 0; at + part_len <= whole_len; at++) {
     size_t i = 0;
     while (i < part_len && lower(part[i]) == lower(whole[at + i])) i++;
@@ -68,8 +149,7 @@ static bool occurs(const char *part, size_t part_len, const char *whole, size_t 
 }
 
 /* Levenshtein's distance in lower case, one row at a time; both at most LONGEST_OFFER long. */
-static size_t distance(const char *a, size_t a_len, const char *b, size_t b_len)
-{
+static size_t distance(const char *a, size_t a_len, const char *b, size_t b_len) {
   size_t row[LONGEST_OFFER + 1];
   for (size_t j = 0; j <= b_len; j++) row[j] = j;
   for (size_t i = 1; i <= a_len; i++) {
@@ -88,17 +168,20 @@ static size_t distance(const char *a, size_t a_len, const char *b, size_t b_len)
 }
 
 typedef struct offers {
-  const char *names[OFFERS]; /* nearest first */
+  bytes wanted;
+  const store *store; /* while stored names are considered */
+  char names[OFFERS][LONGEST_OFFER + 1]; /* nearest first */
   size_t costs[OFFERS];
-  int n;
+  int n, seen;
 } offers;
 
 /* Puts the candidate in its place if it is near enough; of equals the first stays first. A part
 ** is as near as one edit, the same letters in another case are nearer. */
-static void consider(offers *o, const char *name, size_t len, const char *candidate)
+static void consider(offers *o, const char *candidate, size_t c_len)
 {
-  const size_t c_len = strlen(candidate);
-  if (c_len > LONGEST_OFFER) return;
+  const char *name = (const char *)o->wanted.data;
+  const size_t len = o->wanted.len;
+  if (len > LONGEST_OFFER || c_len > LONGEST_OFFER) return;
   size_t cost = distance(name, len, candidate, c_len);
   const bool part = (len >= MIN_PART && occurs(name, len, candidate, c_len)) ||
                     (c_len >= MIN_PART && occurs(candidate, c_len, name, len));
@@ -109,57 +192,79 @@ static void consider(offers *o, const char *name, size_t len, const char *candid
   if (at == OFFERS) return;
   if (o->n < OFFERS) o->n++;
   for (int i = o->n - 1; i > at; i--) {
-    o->names[i] = o->names[i - 1];
+    memcpy(o->names[i], o->names[i - 1], sizeof o->names[i]);
     o->costs[i] = o->costs[i - 1];
   }
-  o->names[at] = candidate;
+  memcpy(o->names[at], candidate, c_len);
+  o->names[at][c_len] = 0;
   o->costs[at] = cost;
 }
 
-static int no_such_tokenizer(bytes name, const char *problem, failure *f)
+static void consider_builtin(offers *o)
 {
-  offers o = {.n = 0};
-  const char *text = (const char *)name.data;
-  if (name.len <= LONGEST_OFFER) {
-    for (int i = 0; bpe_builtin_name(i); i++) consider(&o, text, name.len, bpe_builtin_name(i));
-    for (int i = 0; bpe_builtin_alias(i); i++) consider(&o, text, name.len, bpe_builtin_alias(i));
+  const char *name;
+  for (int i = 0; (name = bpe_builtin_name(i)) != NULL; i++) consider(o, name, strlen(name));
+  for (int i = 0; (name = bpe_builtin_alias(i)) != NULL; i++) consider(o, name, strlen(name));
+}
+
+static bool consider_stored(void *ctx, int schema, bytes name)
+{
+  offers *o = ctx;
+  char text[SHOWN_SIZE], full[2 * SHOWN_SIZE];
+  shown(name, text); /* names from a database may hold anything */
+  if (name.len == o->wanted.len && memcmp(name.data, o->wanted.data, name.len) == 0) {
+    /* Its beginning was taken for a schema's name. */
+    sqlite3_snprintf(sizeof full, full, "%s.%s", store_schema(o->store, schema), text);
+    consider(o, full, strlen(full));
+  } else {
+    consider(o, text, strlen(text));
   }
-  while (o.n > 1 && o.costs[o.n - 1] > o.costs[0] + 1) o.n--; /* far beside the nearest */
+  return ++o->seen < MAX_CANDIDATES;
+}
+
+static int no_such_tokenizer(offers *o, const char *problem, failure *f)
+{
+  while (o->n > 1 && o->costs[o->n - 1] > o->costs[0] + 1) o->n--; /* far beside the nearest */
   char object[SHOWN_SIZE];
-  shown(name, object);
-  switch (o.n) {
+  shown(o->wanted, object);
+  switch (o->n) {
   case 0: return fail(f, "%s: %s", problem, object);
-  case 1: return fail(f, "%s: %s (did you mean %s?)", problem, object, o.names[0]);
+  case 1: return fail(f, "%s: %s (did you mean %s?)", problem, object, o->names[0]);
   case 2:
-    return fail(f, "%s: %s (did you mean %s or %s?)", problem, object, o.names[0], o.names[1]);
+    return fail(f, "%s: %s (did you mean %s or %s?)", problem, object, o->names[0], o->names[1]);
   default:
-    return fail(f, "%s: %s (did you mean %s, %s or %s?)", problem, object, o.names[0],
-                o.names[1], o.names[2]);
+    return fail(f, "%s: %s (did you mean %s, %s or %s?)", problem, object, o->names[0],
+                o->names[1], o->names[2]);
   }
+}
+
+/* Names a table that stands where stored tokenizers would, and is none of ours. */
+static int not_ours(store *s, bytes name, failure *f)
+{
+  char object[SHOWN_SIZE];
+  for (int i = 0; store_schema(s, i); i++) {
+    if (!store_is_foreign(s, i)) continue;
+    return fail(f, "no such tokenizer: %s (bpe_model of schema %s is not as bpe makes it)",
+                shown(name, object), store_schema(s, i));
+  }
+  return f->rc;
+}
+
+static int not_stored(store *s, bytes name, failure *f)
+{
+  offers o = {.wanted = name, .store = s};
+  if (not_ours(s, name, f) != SQLITE_OK) return f->rc;
+  consider_builtin(&o);
+  for (int i = 0; store_schema(s, i); i++) {
+    if (store_each(s, i, f, consider_stored, &o) != SQLITE_OK) return f->rc;
+  }
+  return no_such_tokenizer(&o, "no such tokenizer", f);
 }
 
 /* ---- Finding ------------------------------------------------------------------------------- */
 
-static int resolve(sqlite3_value *value, failure *f, int *builtin)
+static int get_builtin(conn *c, int builtin, failure *f, tokenizer **out)
 {
-  bytes name = {(const uint8_t *)DEFAULT_TOKENIZER, strlen(DEFAULT_TOKENIZER)};
-  if (value) {
-    const int type = sqlite3_value_type(value);
-    if (!value_bytes(value, &name)) return fail_code(f, SQLITE_NOMEM);
-    if (type != SQLITE_TEXT) return no_such_tokenizer(name, "tokenizer must be TEXT", f);
-    if (name.len == 0) return fail(f, "no such tokenizer: the name is empty");
-  }
-  *builtin = bpe_builtin_resolve((const char *)name.data, name.len);
-  /* Names of stored tokenizers are looked for here, after the built-in ones. */
-  if (*builtin < 0) return no_such_tokenizer(name, "no such tokenizer", f);
-  return SQLITE_OK;
-}
-
-int tokenizer_get(conn *c, sqlite3_value *name, failure *f, tokenizer **out)
-{
-  int builtin = -1;
-  *out = NULL;
-  if (resolve(name, f, &builtin) != SQLITE_OK) return f->rc;
   tokenizer *t = tokenizer_loaded(c, builtin);
   if (!t && load_builtin(c, builtin, f, &t) != SQLITE_OK) return f->rc;
   t->refs++;
@@ -167,8 +272,101 @@ int tokenizer_get(conn *c, sqlite3_value *name, failure *f, tokenizer **out)
   return SQLITE_OK;
 }
 
-bool tokenizer_spells_once(tokenizer *t)
+static int get_stored(store *s, bytes name, failure *f, tokenizer **out)
 {
+  conn *c = store_conn(s);
+  stored_row row;
+  if (store_seek(s, name, f, &row) != SQLITE_OK) return f->rc;
+  if (!row.found) return not_stored(s, name, f);
+  tokenizer *t = find_stored(c, &row);
+  if (!t) {
+    store_split(s, &name);
+    if (load_stored(c, name, &row, f, &t) != SQLITE_OK) return f->rc;
+    if (!store_is_kept(s)) { /* its version means nothing beyond this use */
+      *out = t;
+      return SQLITE_OK;
+    }
+    t->next = c->tokenizers; /* the list holds the first reference */
+    c->tokenizers = t;
+    drop_others(c, &row);
+  }
+  t->refs++;
+  *out = t;
+  return SQLITE_OK;
+}
+
+/* A stored tokenizer of that name was found before: no built-in encoding has it. */
+static bool was_stored(const conn *c, bytes name)
+{
+  for (const tokenizer *t = c->tokenizers; t; t = t->next) {
+    if (t->builtin < 0 && t->name_len == name.len &&
+        memcmp(t->own_name, name.data, name.len) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+int tokenizer_named(conn *c, bytes name, failure *f, tokenizer **out)
+{
+  *out = NULL;
+  if (name.len == 0) return fail(f, "no such tokenizer: the name is empty");
+  const int builtin =
+      was_stored(c, name) ? -1 : bpe_builtin_resolve((const char *)name.data, name.len);
+  if (builtin >= 0) return get_builtin(c, builtin, f, out);
+  store *s = store_begin(c, f);
+  if (!s) return f->rc;
+  get_stored(s, name, f, out);
+  store_end(s);
+  return f->rc;
+}
+
+int tokenizer_get(conn *c, sqlite3_value *value, failure *f, tokenizer **out)
+{
+  bytes name = {(const uint8_t *)DEFAULT_TOKENIZER, strlen(DEFAULT_TOKENIZER)};
+  *out = NULL;
+  if (value) {
+    const int type = sqlite3_value_type(value);
+    if (!value_bytes(value, &name)) return fail_code(f, SQLITE_NOMEM);
+    if (type != SQLITE_TEXT) {
+      offers o = {.wanted = name};
+      consider_builtin(&o);
+      return no_such_tokenizer(&o, "tokenizer must be TEXT", f);
+    }
+  }
+  return tokenizer_named(c, name, f, out);
+}
+
+int tokenizer_resolve(conn *c, bytes name, failure *f, char **out)
+{
+  stored_row row;
+  *out = NULL;
+  const int builtin = bpe_builtin_resolve((const char *)name.data, name.len);
+  if (builtin >= 0) {
+    *out = sqlite3_mprintf("%s", bpe_builtin_name(builtin));
+    return *out ? SQLITE_OK : fail_code(f, SQLITE_NOMEM);
+  }
+  store *s = store_begin(c, f);
+  if (!s) return f->rc;
+  if (store_seek(s, name, f, &row) == SQLITE_OK && row.found) {
+    const bool in_main = sqlite3_stricmp(row.schema, "main") == 0;
+    store_split(s, &name);
+    *out = sqlite3_mprintf("%s%s%.*s", in_main ? "" : row.schema, in_main ? "" : ".",
+                           (int)name.len, name.data);
+    if (!*out) fail_code(f, SQLITE_NOMEM);
+  }
+  store_end(s);
+  return f->rc;
+}
+
+const uint8_t *tokenizer_digest(tokenizer *t)
+{
+  if (!t->has_digest) bpe_model_digest(t->model, t->digest);
+  t->has_digest = true;
+  return t->digest;
+}
+
+bool tokenizer_spells_once(tokenizer *t) {
   if (t->spelling == UNKNOWN) {
     bpe_info info;
     bpe_model_info(t->model, &info);

@@ -17,7 +17,8 @@
 **      as "token". A sentence ends behind . ! ? and an ellipsis, and quotes and brackets closing
 **      there, when white space, a CJK character or the end follows, and behind their CJK sisters
 **      always. What fits whole is not cut.
-** (C4) A character that alone has more tokens than max_tokens is an error that names its byte.
+** (C4) Where not even one character fits, as most emoji in one token, that is an error that names
+**      the byte.
 ** (C5) One pass; memory is that of one chunk and, where it is longer, of the piece it ends in.
 */
 #include "ext.h"
@@ -52,11 +53,12 @@ static int chunks_connect(sqlite3 *db, void *aux, int argc, const char *const *a
 
 static int chunks_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info)
 {
+  (void)vtab;
   int n_argv;
-  const int rc = table_plan((table *)vtab, &args, info, &n_argv);
+  const int rc = table_plan(&args, info, &n_argv);
   if (rc != SQLITE_OK) return rc;
   info->orderByConsumed = table_ordered_by(info, SEQ);
-  info->estimatedCost = scan_cost;
+  info->estimatedCost = table_cost(&args, info, scan_cost);
   info->estimatedRows = (sqlite3_int64)scan_rows;
   return SQLITE_OK;
 }

@@ -9,12 +9,12 @@
 */
 #include "ext.h"
 
-enum { SEQ, ID, IDS, WIDTH };
+enum { SEQ, ID, INPUT, WIDTH };
 static const char schema[] =
-    "CREATE TABLE x(seq INTEGER, id INTEGER, ids HIDDEN, width HIDDEN)";
+    "CREATE TABLE x(seq INTEGER, id INTEGER, input HIDDEN, width HIDDEN)";
 
 static const arguments args = {
-    .first_column = IDS, .n = 2, .n_required = 1, .tokenizer = -1, .options = -1,
+    .first_column = INPUT, .n = 2, .n_required = 1, .tokenizer = -1, .options = -1,
     .no_walk = true, .needs = "a BLOB of packed ids"};
 
 /* idxNum: table_plan's bits, and */
@@ -39,18 +39,19 @@ static int ids_connect(sqlite3 *db, void *aux, int argc, const char *const *argv
 
 static int ids_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info)
 {
+  (void)vtab;
   int n_argv;
-  const int rc = table_plan((table *)vtab, &args, info, &n_argv);
+  const int rc = table_plan(&args, info, &n_argv);
   if (rc != SQLITE_OK) return rc;
   info->orderByConsumed = table_ordered_by(info, SEQ);
-  info->estimatedCost = scan_cost;
+  info->estimatedCost = table_cost(&args, info, scan_cost);
   info->estimatedRows = (sqlite3_int64)scan_rows;
   for (int i = 0; i < info->nConstraint; i++) {
     const struct sqlite3_index_constraint *c = &info->aConstraint[i];
     if (c->iColumn != SEQ || c->op != SQLITE_INDEX_CONSTRAINT_EQ || !c->usable) continue;
     info->aConstraintUsage[i].argvIndex = ++n_argv; /* SQLite compares once more: 1.5, 'a' */
     info->idxNum |= BY_SEQ;
-    info->estimatedCost = lookup_cost;
+    info->estimatedCost = table_cost(&args, info, lookup_cost);
     info->estimatedRows = 1;
     break;
   }
@@ -132,7 +133,7 @@ static int ids_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int colum
   case SEQ: sqlite3_result_int64(ctx, (sqlite3_int64)cur->at); break;
   case ID: sqlite3_result_int64(ctx, id); break;
   default:
-    if (cur->scan.args[column - IDS]) sqlite3_result_value(ctx, cur->scan.args[column - IDS]);
+    if (cur->scan.args[column - INPUT]) sqlite3_result_value(ctx, cur->scan.args[column - INPUT]);
     else sqlite3_result_int(ctx, 32);
     break;
   }

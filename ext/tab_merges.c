@@ -28,17 +28,16 @@ typedef struct merges_cursor {
 } merges_cursor;
 
 static int merges_connect(sqlite3 *db, void *aux, int argc, const char *const *argv,
-                          sqlite3_vtab **out, char **error)
-{
+                          sqlite3_vtab **out, char **error) {
   (void)argc;
   (void)argv;
   return table_connect(db, aux, "bpe_merges", schema, out, error);
 }
 
-static int merges_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info)
-{
+static int merges_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info) {
+  (void)vtab;
   int n_argv;
-  const int rc = table_plan((table *)vtab, &args, info, &n_argv);
+  const int rc = table_plan(&args, info, &n_argv);
   if (rc != SQLITE_OK) return rc;
   info->orderByConsumed = table_ordered_by(info, RANK);
   info->estimatedCost = scan_cost;
@@ -46,8 +45,7 @@ static int merges_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info)
   return SQLITE_OK;
 }
 
-static int merges_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **out)
-{
+static int merges_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **out) {
   (void)vtab;
   merges_cursor *cur = sqlite3_malloc64(sizeof *cur);
   if (!cur) return SQLITE_NOMEM;
@@ -56,14 +54,12 @@ static int merges_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **out)
   return SQLITE_OK;
 }
 
-static void reset(merges_cursor *cur)
-{
+static void reset(merges_cursor *cur) {
   scan_close(&cur->scan);
   *cur = (merges_cursor){.base = cur->base};
 }
 
-static int merges_close(sqlite3_vtab_cursor *base)
-{
+static int merges_close(sqlite3_vtab_cursor *base) {
   merges_cursor *cur = (merges_cursor *)base;
   reset(cur);
   sqlite3_free(cur);
@@ -71,8 +67,7 @@ static int merges_close(sqlite3_vtab_cursor *base)
 }
 
 static int merges_filter(sqlite3_vtab_cursor *base, int idx_num, const char *idx_str, int argc,
-                         sqlite3_value **argv)
-{
+                         sqlite3_value **argv) {
   (void)idx_str;
   (void)argc;
   merges_cursor *cur = (merges_cursor *)base;
@@ -89,20 +84,17 @@ static int merges_filter(sqlite3_vtab_cursor *base, int idx_num, const char *idx
   return SQLITE_OK;
 }
 
-static int merges_next(sqlite3_vtab_cursor *base)
-{
+static int merges_next(sqlite3_vtab_cursor *base) {
   ((merges_cursor *)base)->at++;
   return SQLITE_OK;
 }
 
-static int merges_eof(sqlite3_vtab_cursor *base)
-{
+static int merges_eof(sqlite3_vtab_cursor *base) {
   const merges_cursor *cur = (const merges_cursor *)base;
   return cur->at >= cur->end;
 }
 
-static int merges_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int column)
-{
+static int merges_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int column) {
   const merges_cursor *cur = (const merges_cursor *)base;
   const bpe_model *m = cur->scan.call->tok->model;
   const bpe_merge merge = bpe_model_merge(m, cur->at);
@@ -122,8 +114,7 @@ static int merges_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int co
   return SQLITE_OK;
 }
 
-static int merges_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *rowid)
-{
+static int merges_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *rowid) {
   *rowid = (sqlite3_int64)((merges_cursor *)base)->at + 1;
   return SQLITE_OK;
 }

@@ -19,9 +19,12 @@ static const char schema[] =
     "CREATE TABLE x(seq INTEGER, piece BLOB, text TEXT, start INTEGER, stop INTEGER,"
     " input HIDDEN, tokenizer HIDDEN, options HIDDEN)";
 
-static const arguments args = {
-    .first_column = INPUT, .n = 3, .n_required = 1, .tokenizer = 1, .options = 2,
-    .who = FOR_PIECES};
+static const arguments args = {.first_column = INPUT,
+                               .n = 3,
+                               .n_required = 1,
+                               .tokenizer = 1,
+                               .options = 2,
+                               .who = FOR_PIECES};
 
 static const double scan_cost = 1000, scan_rows = 100;
 
@@ -34,26 +37,24 @@ typedef struct pieces_cursor {
 } pieces_cursor;
 
 static int pieces_connect(sqlite3 *db, void *aux, int argc, const char *const *argv,
-                          sqlite3_vtab **out, char **error)
-{
+                          sqlite3_vtab **out, char **error) {
   (void)argc;
   (void)argv;
   return table_connect(db, aux, "bpe_pieces", schema, out, error);
 }
 
-static int pieces_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info)
-{
+static int pieces_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info) {
+  (void)vtab;
   int n_argv;
-  const int rc = table_plan((table *)vtab, &args, info, &n_argv);
+  const int rc = table_plan(&args, info, &n_argv);
   if (rc != SQLITE_OK) return rc;
   info->orderByConsumed = table_ordered_by(info, SEQ);
-  info->estimatedCost = scan_cost;
+  info->estimatedCost = table_cost(&args, info, scan_cost);
   info->estimatedRows = (sqlite3_int64)scan_rows;
   return SQLITE_OK;
 }
 
-static int pieces_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **out)
-{
+static int pieces_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **out) {
   (void)vtab;
   pieces_cursor *cur = sqlite3_malloc64(sizeof *cur);
   if (!cur) return SQLITE_NOMEM;
@@ -62,22 +63,19 @@ static int pieces_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **out)
   return SQLITE_OK;
 }
 
-static void reset(pieces_cursor *cur)
-{
+static void reset(pieces_cursor *cur) {
   scan_close(&cur->scan);
   *cur = (pieces_cursor){.base = cur->base, .eof = true};
 }
 
-static int pieces_close(sqlite3_vtab_cursor *base)
-{
+static int pieces_close(sqlite3_vtab_cursor *base) {
   pieces_cursor *cur = (pieces_cursor *)base;
   reset(cur);
   sqlite3_free(cur);
   return SQLITE_OK;
 }
 
-static int advance(pieces_cursor *cur)
-{
+static int advance(pieces_cursor *cur) {
   bpe_status st;
   bpe_error e = {0};
   do {
@@ -92,8 +90,7 @@ static int advance(pieces_cursor *cur)
 }
 
 static int pieces_filter(sqlite3_vtab_cursor *base, int idx_num, const char *idx_str, int argc,
-                         sqlite3_value **argv)
-{
+                         sqlite3_value **argv) {
   (void)idx_str;
   (void)argc;
   pieces_cursor *cur = (pieces_cursor *)base;
@@ -108,18 +105,15 @@ static int pieces_filter(sqlite3_vtab_cursor *base, int idx_num, const char *idx
   return advance(cur);
 }
 
-static int pieces_next(sqlite3_vtab_cursor *base)
-{
+static int pieces_next(sqlite3_vtab_cursor *base) {
   return advance((pieces_cursor *)base);
 }
 
-static int pieces_eof(sqlite3_vtab_cursor *base)
-{
+static int pieces_eof(sqlite3_vtab_cursor *base) {
   return ((pieces_cursor *)base)->eof;
 }
 
-static int pieces_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int column)
-{
+static int pieces_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int column) {
   const pieces_cursor *cur = (const pieces_cursor *)base;
   const uint8_t *const piece = cur->scan.input.data + cur->piece.start;
   const size_t len = cur->piece.stop - cur->piece.start;
@@ -134,8 +128,7 @@ static int pieces_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int co
   return SQLITE_OK;
 }
 
-static int pieces_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *rowid)
-{
+static int pieces_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *rowid) {
   *rowid = ((pieces_cursor *)base)->seq + 1;
   return SQLITE_OK;
 }

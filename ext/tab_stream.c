@@ -17,12 +17,12 @@
 
 #include <string.h>
 
-enum { SEQ, ID, SQL, TOKENIZER, OPTIONS };
+enum { SEQ, ID, INPUT, TOKENIZER, OPTIONS };
 static const char schema[] =
-    "CREATE TABLE x(seq INTEGER, id INTEGER, sql HIDDEN, tokenizer HIDDEN, options HIDDEN)";
+    "CREATE TABLE x(seq INTEGER, id INTEGER, input HIDDEN, tokenizer HIDDEN, options HIDDEN)";
 
 static const arguments args = {
-    .first_column = SQL, .n = 3, .n_required = 1, .tokenizer = 1, .options = 2,
+    .first_column = INPUT, .n = 3, .n_required = 1, .tokenizer = 1, .options = 2,
     .who = FOR_STREAM, .no_walk = true, .needs = "a statement as text"};
 
 static const double scan_cost = 1e9, scan_rows = 1e6;
@@ -50,11 +50,12 @@ static int stream_connect(sqlite3 *db, void *aux, int argc, const char *const *a
 
 static int stream_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info)
 {
+  (void)vtab;
   int n_argv;
-  const int rc = table_plan((table *)vtab, &args, info, &n_argv);
+  const int rc = table_plan(&args, info, &n_argv);
   if (rc != SQLITE_OK) return rc;
   info->orderByConsumed = table_ordered_by(info, SEQ);
-  info->estimatedCost = scan_cost;
+  info->estimatedCost = table_cost(&args, info, scan_cost);
   info->estimatedRows = (sqlite3_int64)scan_rows;
   return SQLITE_OK;
 }

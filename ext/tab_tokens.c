@@ -6,11 +6,12 @@
 **   1|1917| world|5|11
 **
 ** (K1) One row per id of bpe_encode, in order; start and stop are byte offsets and tile the text.
+**      Where a tokenizer changes text before it splits it, they are those of the text as given.
 ** (K2) char_start is the index of the character that holds the token's first byte, char_stop one
 **      past the one that holds its last; so tokens inside one character share it. A maximal
 **      malformed part counts as one character.
-** (K3) piece counts the pre-tokens, as bpe_pieces does; NULL where special = 1, which is for special
-**      and added tokens and, with start = stop, the BOS and EOS tokens of a document.
+** (K3) piece counts the pre-tokens, as bpe_pieces does; NULL where special = 1, which is for
+**      special and added tokens and, with start = stop, the BOS and EOS tokens of a document.
 **
 ** The cursor pulls: it holds the text, one piece's ids, and nothing of what comes after, so LIMIT
 ** stops the work. It copies the ids, because another cursor may use the same coder between rows.
@@ -20,7 +21,18 @@
 #include <string.h>
 
 enum {
-  SEQ, ID, TOKEN, TEXT, START, STOP, CHAR_START, CHAR_STOP, PIECE, SPECIAL, INPUT, TOKENIZER,
+  SEQ,
+  ID,
+  TOKEN,
+  TEXT,
+  START,
+  STOP,
+  CHAR_START,
+  CHAR_STOP,
+  PIECE,
+  SPECIAL,
+  INPUT,
+  TOKENIZER,
   OPTIONS
 };
 static const char schema[] =
@@ -28,9 +40,12 @@ static const char schema[] =
     " char_start INTEGER, char_stop INTEGER, piece INTEGER, special INTEGER, input HIDDEN,"
     " tokenizer HIDDEN, options HIDDEN)";
 
-static const arguments args = {
-    .first_column = INPUT, .n = 3, .n_required = 1, .tokenizer = 1, .options = 2,
-    .who = FOR_TOKENS};
+static const arguments args = {.first_column = INPUT,
+                               .n = 3,
+                               .n_required = 1,
+                               .tokenizer = 1,
+                               .options = 2,
+                               .who = FOR_TOKENS};
 
 /* idxNum: table_plan's bits, and */
 enum { WANTS_CHARS = 1 << MAX_ARGUMENTS };
@@ -41,39 +56,38 @@ typedef struct tokens_cursor {
   sqlite3_vtab_cursor base;
   scan scan;
   bool eof, wants_chars;
-  uint32_t *ids;  /* owned copy of the piece's ids */
+  uint32_t *ids; /* owned copy of the piece's ids */
+  size_t *stops; /* owned copy of its stops; NULL: it has none */
   size_t n_ids, ids_cap, at;
-  bpe_piece piece;       /* its ids are stale */
+  bpe_piece piece;                 /* its ids and stops are stale */
   sqlite3_int64 seq, piece_number; /* piece_number: of the latest that is not special */
   size_t start, stop;
   bpe_token token;
-  size_t char_from, char_to;   /* bytes of the character the count has reached */
-  sqlite3_int64 char_index;    /* its index */
+  size_t char_from, char_to; /* bytes of the character the count has reached */
+  sqlite3_int64 char_index;  /* its index */
   sqlite3_int64 char_start, char_stop;
 } tokens_cursor;
 
 static int tokens_connect(sqlite3 *db, void *aux, int argc, const char *const *argv,
-                          sqlite3_vtab **out, char **error)
-{
+                          sqlite3_vtab **out, char **error) {
   (void)argc;
   (void)argv;
   return table_connect(db, aux, "bpe_tokens", schema, out, error);
 }
 
-static int tokens_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info)
-{
+static int tokens_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info) {
+  (void)vtab;
   int n_argv;
-  const int rc = table_plan((table *)vtab, &args, info, &n_argv);
+  const int rc = table_plan(&args, info, &n_argv);
   if (rc != SQLITE_OK) return rc;
   if (table_uses(info, CHAR_START, CHAR_STOP)) info->idxNum |= WANTS_CHARS;
   info->orderByConsumed = table_ordered_by(info, SEQ);
-  info->estimatedCost = scan_cost;
+  info->estimatedCost = table_cost(&args, info, scan_cost);
   info->estimatedRows = (sqlite3_int64)scan_rows;
   return SQLITE_OK;
 }
 
-static int tokens_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **out)
-{
+static int tokens_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **out) {
   (void)vtab;
   tokens_cursor *cur = sqlite3_malloc64(sizeof *cur);
   if (!cur) return SQLITE_NOMEM;
@@ -83,15 +97,13 @@ static int tokens_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **out)
 }
 
 /* Back to the state of a new cursor, keeping the copy's memory. */
-static void reset(tokens_cursor *cur)
-{
+static void reset(tokens_cursor *cur) {
   scan_close(&cur->scan);
-  *cur = (tokens_cursor){
-      .base = cur->base, .eof = true, .ids = cur->ids, .ids_cap = cur->ids_cap};
+  sqlite3_free(cur->stops);
+  *cur = (tokens_cursor){.base = cur->base, .eof = true, .ids = cur->ids, .ids_cap = cur->ids_cap};
 }
 
-static int tokens_close(sqlite3_vtab_cursor *base)
-{
+static int tokens_close(sqlite3_vtab_cursor *base) {
   tokens_cursor *cur = (tokens_cursor *)base;
   reset(cur);
   sqlite3_free(cur->ids);
@@ -99,8 +111,7 @@ static int tokens_close(sqlite3_vtab_cursor *base)
   return SQLITE_OK;
 }
 
-static int copy_ids(tokens_cursor *cur, failure *f)
-{
+static int copy_ids(tokens_cursor *cur, failure *f) {
   const size_t n = cur->piece.n_ids;
   if (n > cur->ids_cap) {
     uint32_t *ids = sqlite3_realloc64(cur->ids, (sqlite3_uint64)n * sizeof *ids);
@@ -109,6 +120,13 @@ static int copy_ids(tokens_cursor *cur, failure *f)
     cur->ids_cap = n;
   }
   if (n > 0) memcpy(cur->ids, cur->piece.ids, n * sizeof *cur->ids);
+  sqlite3_free(cur->stops);
+  cur->stops = NULL;
+  if (n > 0 && cur->piece.stops) {
+    cur->stops = sqlite3_malloc64((sqlite3_uint64)n * sizeof *cur->stops);
+    if (!cur->stops) return fail_code(f, SQLITE_NOMEM);
+    memcpy(cur->stops, cur->piece.stops, n * sizeof *cur->stops);
+  }
   cur->n_ids = n;
   cur->at = 0;
   cur->stop = cur->piece.start;
@@ -117,8 +135,7 @@ static int copy_ids(tokens_cursor *cur, failure *f)
 }
 
 /* The next piece that has ids, or eof. */
-static int next_piece(tokens_cursor *cur, failure *f)
-{
+static int next_piece(tokens_cursor *cur, failure *f) {
   do {
     bpe_error e = {0};
     const bpe_status st = bpe_walk_next(cur->scan.walk, &cur->piece, &e);
@@ -134,33 +151,31 @@ static int next_piece(tokens_cursor *cur, failure *f)
 
 /* The index of the character that holds byte `at`, which never decreases from call to call; at
 ** the end of the text, the number of characters. */
-static sqlite3_int64 char_holding(tokens_cursor *cur, size_t at)
-{
+static sqlite3_int64 char_holding(tokens_cursor *cur, size_t at) {
   while (cur->char_to <= at && cur->char_from < cur->scan.input.len) {
     if (cur->char_to > 0) cur->char_index++;
     cur->char_from = cur->char_to;
     if (cur->char_from == cur->scan.input.len) break;
-    cur->char_to += bpe_utf8_next(cur->scan.input.data + cur->char_from,
-                                  cur->scan.input.len - cur->char_from);
+    cur->char_to +=
+        bpe_utf8_next(cur->scan.input.data + cur->char_from, cur->scan.input.len - cur->char_from);
   }
   return cur->char_index;
 }
 
 /* Fills what the row of the current id needs. */
-static void describe(tokens_cursor *cur)
-{
+static void describe(tokens_cursor *cur) {
   const bpe_model *m = cur->scan.call->tok->model;
   cur->token = bpe_model_token(m, bpe_model_find_id(m, cur->ids[cur->at]));
   cur->start = cur->stop;
-  cur->stop = cur->piece.special ? cur->piece.stop : cur->start + cur->token.len;
+  if (cur->stops) cur->stop = cur->stops[cur->at];
+  else cur->stop = cur->piece.special ? cur->piece.stop : cur->start + cur->token.len;
   if (!cur->wants_chars) return;
   cur->char_start = char_holding(cur, cur->start);
   cur->char_stop = cur->char_start;
   if (cur->stop > cur->start) cur->char_stop = char_holding(cur, cur->stop - 1) + 1;
 }
 
-static int advance(tokens_cursor *cur)
-{
+static int advance(tokens_cursor *cur) {
   failure f = table_failure(cur->base.pVtab);
   cur->seq++;
   cur->at++;
@@ -172,8 +187,7 @@ static int advance(tokens_cursor *cur)
 }
 
 static int tokens_filter(sqlite3_vtab_cursor *base, int idx_num, const char *idx_str, int argc,
-                         sqlite3_value **argv)
-{
+                         sqlite3_value **argv) {
   (void)idx_str;
   (void)argc;
   tokens_cursor *cur = (tokens_cursor *)base;
@@ -191,26 +205,22 @@ static int tokens_filter(sqlite3_vtab_cursor *base, int idx_num, const char *idx
   return advance(cur);
 }
 
-static int tokens_next(sqlite3_vtab_cursor *base)
-{
+static int tokens_next(sqlite3_vtab_cursor *base) {
   return advance((tokens_cursor *)base);
 }
 
-static int tokens_eof(sqlite3_vtab_cursor *base)
-{
+static int tokens_eof(sqlite3_vtab_cursor *base) {
   return ((tokens_cursor *)base)->eof;
 }
 
-static int tokens_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int column)
-{
+static int tokens_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int column) {
   tokens_cursor *cur = (tokens_cursor *)base;
   const bpe_token *token = &cur->token;
   switch (column) {
   case SEQ: sqlite3_result_int64(ctx, cur->seq); break;
   case ID: sqlite3_result_int64(ctx, cur->ids[cur->at]); break;
   case TOKEN: sqlite3_result_blob64(ctx, token->bytes, token->len, SQLITE_TRANSIENT); break;
-  case TEXT:
-    return result_repaired(ctx, ((table *)base->pVtab)->c, token->bytes, token->len);
+  case TEXT: return result_repaired(ctx, ((table *)base->pVtab)->c, token->bytes, token->len);
   case START: sqlite3_result_int64(ctx, (sqlite3_int64)cur->start); break;
   case STOP: sqlite3_result_int64(ctx, (sqlite3_int64)cur->stop); break;
   case CHAR_START: sqlite3_result_int64(ctx, cur->char_start); break;
@@ -224,8 +234,7 @@ static int tokens_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int co
   return SQLITE_OK;
 }
 
-static int tokens_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *rowid)
-{
+static int tokens_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *rowid) {
   *rowid = ((tokens_cursor *)base)->seq + 1;
   return SQLITE_OK;
 }

@@ -48,15 +48,16 @@ static int trace_connect(sqlite3 *db, void *aux, int argc, const char *const *ar
 
 static int trace_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info)
 {
+  (void)vtab;
   int n_argv;
-  const int rc = table_plan((table *)vtab, &args, info, &n_argv);
+  const int rc = table_plan(&args, info, &n_argv);
   if (rc != SQLITE_OK) return rc;
   info->orderByConsumed = table_ordered_by(info, PIECE);
   if (info->nOrderBy == 2 && info->aOrderBy[0].iColumn == PIECE && !info->aOrderBy[0].desc &&
       info->aOrderBy[1].iColumn == STEP && !info->aOrderBy[1].desc) {
     info->orderByConsumed = 1;
   }
-  info->estimatedCost = scan_cost;
+  info->estimatedCost = table_cost(&args, info, scan_cost);
   info->estimatedRows = (sqlite3_int64)scan_rows;
   return SQLITE_OK;
 }

@@ -40,16 +40,14 @@ typedef struct vocab_cursor {
 } vocab_cursor;
 
 static int vocab_connect(sqlite3 *db, void *aux, int argc, const char *const *argv,
-                         sqlite3_vtab **out, char **error)
-{
+                         sqlite3_vtab **out, char **error) {
   (void)argc;
   (void)argv;
   return table_connect(db, aux, "bpe_vocab", schema, out, error);
 }
 
 /* The first usable equality on the column, or -1; *hopeless if there are only unusable ones. */
-static int find_key(sqlite3_index_info *info, int column, bool binary, bool *hopeless)
-{
+static int find_key(sqlite3_index_info *info, int column, bool binary, bool *hopeless) {
   *hopeless = false;
   for (int i = 0; i < info->nConstraint; i++) {
     const struct sqlite3_index_constraint *constraint = &info->aConstraint[i];
@@ -61,13 +59,15 @@ static int find_key(sqlite3_index_info *info, int column, bool binary, bool *hop
   return -1;
 }
 
-static int vocab_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info)
-{
-  static const struct { int column, bit; bool binary; } keys[] = {
-      {TOKEN, BY_TOKEN, true}, {ID, BY_ID, false}, {TEXT, BY_TEXT, true}};
+static int vocab_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info) {
+  (void)vtab;
+  static const struct {
+    int column, bit;
+    bool binary;
+  } keys[] = {{TOKEN, BY_TOKEN, true}, {ID, BY_ID, false}, {TEXT, BY_TEXT, true}};
   int n_argv, key = -1;
   bool hopeless = false, wrong = false;
-  const int rc = table_plan((table *)vtab, &args, info, &n_argv);
+  const int rc = table_plan(&args, info, &n_argv);
   if (rc != SQLITE_OK) return rc;
   for (size_t i = 0; i < sizeof keys / sizeof keys[0] && key < 0; i++) {
     key = find_key(info, keys[i].column, keys[i].binary, &hopeless);
@@ -83,8 +83,7 @@ static int vocab_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info)
   return SQLITE_OK;
 }
 
-static int vocab_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **out)
-{
+static int vocab_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **out) {
   (void)vtab;
   vocab_cursor *cur = sqlite3_malloc64(sizeof *cur);
   if (!cur) return SQLITE_NOMEM;
@@ -93,37 +92,32 @@ static int vocab_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **out)
   return SQLITE_OK;
 }
 
-static void reset(vocab_cursor *cur)
-{
+static void reset(vocab_cursor *cur) {
   scan_close(&cur->scan);
   sqlite3_free(cur->only);
   *cur = (vocab_cursor){.base = cur->base};
 }
 
-static int vocab_close(sqlite3_vtab_cursor *base)
-{
+static int vocab_close(sqlite3_vtab_cursor *base) {
   vocab_cursor *cur = (vocab_cursor *)base;
   reset(cur);
   sqlite3_free(cur);
   return SQLITE_OK;
 }
 
-static bpe_token current(const vocab_cursor *cur)
-{
+static bpe_token current(const vocab_cursor *cur) {
   return bpe_model_token(cur->scan.call->tok->model, cur->at);
 }
 
 /* Goes on from entry `at`, which may do, to the first that does. */
-static void settle(vocab_cursor *cur)
-{
+static void settle(vocab_cursor *cur) {
   for (; cur->only && cur->at < cur->end; cur->at++) {
     const bpe_token t = current(cur);
     if (t.len == cur->only_len && memcmp(t.bytes, cur->only, t.len) == 0) return;
   }
 }
 
-static void narrow_to_id(vocab_cursor *cur, sqlite3_value *key)
-{
+static void narrow_to_id(vocab_cursor *cur, sqlite3_value *key) {
   /* The column's affinity applies to the key before they are compared: '15' and 15.0 are 15. */
   const int type = sqlite3_value_numeric_type(key);
   const sqlite3_int64 id = sqlite3_value_int64(key);
@@ -138,8 +132,7 @@ static void narrow_to_id(vocab_cursor *cur, sqlite3_value *key)
   while (cur->end < end && bpe_model_token(m, cur->end).id == (uint32_t)id) cur->end++;
 }
 
-static int narrow_to_bytes(vocab_cursor *cur, bytes key, failure *f)
-{
+static int narrow_to_bytes(vocab_cursor *cur, bytes key, failure *f) {
   tokenizer *t = cur->scan.call->tok;
   const size_t at = bpe_model_find_bytes(t->model, key.data, key.len);
   if (at >= cur->end || tokenizer_spells_once(t)) {
@@ -154,16 +147,14 @@ static int narrow_to_bytes(vocab_cursor *cur, bytes key, failure *f)
   return SQLITE_OK;
 }
 
-static bool has_replacement(bytes text)
-{
+static bool has_replacement(bytes text) {
   for (size_t i = 0; i + 3 <= text.len; i++) {
     if (memcmp(text.data + i, "\xEF\xBF\xBD", 3) == 0) return true;
   }
   return false;
 }
 
-static int narrow(vocab_cursor *cur, int idx_num, sqlite3_value *key, failure *f)
-{
+static int narrow(vocab_cursor *cur, int idx_num, sqlite3_value *key, failure *f) {
   bytes text;
   const int type = sqlite3_value_type(key);
   if (type == SQLITE_NULL) {
@@ -174,15 +165,15 @@ static int narrow(vocab_cursor *cur, int idx_num, sqlite3_value *key, failure *f
     cur->end = 0;
   } else if (!value_bytes(key, &text)) {
     return fail_code(f, SQLITE_NOMEM);
-  } else if (idx_num & BY_TOKEN || (bpe_utf8_valid(text.data, text.len) && !has_replacement(text))) {
+  } else if (idx_num & BY_TOKEN ||
+             (bpe_utf8_valid(text.data, text.len) && !has_replacement(text))) {
     return narrow_to_bytes(cur, text, f);
   } /* V4: else all rows, and SQLite compares */
   return SQLITE_OK;
 }
 
 static int vocab_filter(sqlite3_vtab_cursor *base, int idx_num, const char *idx_str, int argc,
-                        sqlite3_value **argv)
-{
+                        sqlite3_value **argv) {
   (void)idx_str;
   vocab_cursor *cur = (vocab_cursor *)base;
   failure f = table_failure(base->pVtab);
@@ -201,22 +192,19 @@ static int vocab_filter(sqlite3_vtab_cursor *base, int idx_num, const char *idx_
   return SQLITE_OK;
 }
 
-static int vocab_next(sqlite3_vtab_cursor *base)
-{
+static int vocab_next(sqlite3_vtab_cursor *base) {
   vocab_cursor *cur = (vocab_cursor *)base;
   cur->at++;
   settle(cur);
   return SQLITE_OK;
 }
 
-static int vocab_eof(sqlite3_vtab_cursor *base)
-{
+static int vocab_eof(sqlite3_vtab_cursor *base) {
   const vocab_cursor *cur = (const vocab_cursor *)base;
   return cur->at >= cur->end;
 }
 
-static int vocab_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int column)
-{
+static int vocab_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int column) {
   const vocab_cursor *cur = (const vocab_cursor *)base;
   const bpe_token token = current(cur);
   switch (column) {
@@ -230,8 +218,7 @@ static int vocab_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int col
   return SQLITE_OK;
 }
 
-static int vocab_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *rowid)
-{
+static int vocab_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *rowid) {
   *rowid = (sqlite3_int64)((vocab_cursor *)base)->at + 1;
   return SQLITE_OK;
 }

@@ -6,7 +6,9 @@
 **      other to SQLite, which compares it with what the column returns: the argument.
 ** (T2) An argument that this join order cannot give yet makes the order impossible
 **      (SQLITE_CONSTRAINT), never the argument absent.
-** (T3) A needed argument that nobody gives is an error; NULL text or tokenizer is no rows.
+** (T3) A needed argument that nobody gives is an error, but not before the scan: SQLite also plans
+**      parts of a query by themselves, such as the sides of an OR, and only must not choose them.
+**      NULL text or tokenizer is no rows.
 ** (T4) idxNum says which arguments xFilter gets, in column order.
 */
 #include "ext.h"
@@ -38,7 +40,7 @@ failure table_failure(const sqlite3_vtab *vtab)
   return (failure){.name = t->name, .c = t->c};
 }
 
-int table_plan(table *t, const arguments *a, sqlite3_index_info *info, int *n_argv)
+int table_plan(const arguments *a, sqlite3_index_info *info, int *n_argv)
 {
   int given[MAX_ARGUMENTS] = {-1, -1, -1, -1}; /* T1: the constraint that gives the argument */
   bool later[MAX_ARGUMENTS] = {false};
@@ -55,17 +57,24 @@ int table_plan(table *t, const arguments *a, sqlite3_index_info *info, int *n_ar
     if (given[arg] < 0 && later[arg]) return SQLITE_CONSTRAINT; /* T2 */
   }
   for (int arg = 0; arg < a->n; arg++) {
-    if (given[arg] < 0) {
-      if (arg >= a->n_required) continue;
-      failure f = table_failure(&t->base);
-      fail(&f, "needs %s", a->needs ? a->needs : "a text argument"); /* T3 */
-      return failure_to_vtab(&f, &t->base);
-    }
+    if (given[arg] < 0) continue;
     info->aConstraintUsage[given[arg]].argvIndex = ++*n_argv;
     info->aConstraintUsage[given[arg]].omit = 1;
     info->idxNum |= 1 << arg; /* T4 */
   }
   return SQLITE_OK;
+}
+
+static bool is_missing(const arguments *a, int idx_num)
+{
+  const int required = (1 << a->n_required) - 1;
+  return (idx_num & required) != required;
+}
+
+double table_cost(const arguments *a, const sqlite3_index_info *info, double cost)
+{
+  static const double impossible = 1e99;
+  return is_missing(a, info->idxNum) ? impossible : cost; /* T3 */
 }
 
 bool table_ordered_by(const sqlite3_index_info *info, int column)
@@ -92,12 +101,7 @@ static sqlite3_value *argument(const scan *s, int i)
 static int scan_call(table *t, scan *s, sqlite3_value *name, sqlite3_value *opts, int who,
                      failure *f)
 {
-  if (!t->last || !call_is_for(t->last, name, opts, who)) {
-    call *k;
-    if (call_new(t->c, name, opts, who, f, &k) != SQLITE_OK) return f->rc;
-    call_release(t->last);
-    t->last = k;
-  }
+  if (call_again(t->c, &t->last, name, opts, who, f) != SQLITE_OK) return f->rc;
   t->last->refs++;
   s->call = t->last;
   return SQLITE_OK;
@@ -118,6 +122,7 @@ int scan_open(scan *s, table *t, const arguments *a, int idx_num, sqlite3_value 
               failure *f, bool *empty)
 {
   *empty = false;
+  if (is_missing(a, idx_num)) return fail(f, "needs %s", a->needs ? a->needs : "a text argument");
   for (int i = 0, next = 0; i < a->n; i++) {
     if (!(idx_num & 1 << i)) continue;
     s->args[i] = sqlite3_value_dup(argv[next++]);

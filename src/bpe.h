@@ -140,7 +140,9 @@ typedef struct bpe_info {
   size_t pattern_len;
   bool pattern_is_regex;
   bool pattern_is_chain; /* several patterns one inside the other; the text is a JSON array */
-  bool normalizes;       /* text may change before it is split: its byte bounds do not hold */
+  bool normalizes;       /* a text and its tokens need not have the same bytes: text is normalized,
+                         ** or added tokens take white space along or are spelled otherwise.
+                         ** Byte bounds, decode(encode(x)) = x and streaming do not hold */
   bool whole;
   uint32_t vocab_size;   /* highest id + 1: the rows of an embedding */
   size_t token_count;    /* distinct ids */
@@ -231,7 +233,8 @@ BPE_CHECK bpe_status bpe_pattern_new(const bpe_alloc *, const char *text, size_t
                                      bool is_regex, bpe_error *, bpe_pattern **out);
 void bpe_pattern_free(bpe_pattern *);
 const char *bpe_pattern_name(int i); /* named patterns by index; NULL past the last */
-const char *bpe_unicode_version(void);
+const char *bpe_unicode_version(void); /* of the named patterns' character classes */
+const char *bpe_normalizer_unicode_version(void); /* of the normal forms of imported tokenizers */
 /* "10.42 2022-12-11", and whether patterns are compiled to machine code here. */
 void bpe_pcre2_version(char out[64], bool *jit);
 
@@ -349,7 +352,7 @@ BPE_CHECK bpe_status bpe_windows_new(bpe_coder *, const void *text, size_t len,
                                      const bpe_walk_options *, const bpe_window_options *,
                                      bpe_error *, bpe_windows **out);
 void bpe_windows_free(bpe_windows *);
-/* BPE_DONE: no more. BPE_TOOBIG: the character at e->offset alone has too many tokens. */
+/* BPE_DONE: no more. BPE_TOOBIG: not one character from e->offset on has few enough tokens. */
 BPE_CHECK bpe_status bpe_windows_next(bpe_windows *, bpe_window *, bpe_error *);
 
 /* ---- Traces (trace.c) --------------------------------------------------------------------- */

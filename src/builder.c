@@ -324,10 +324,13 @@ static bpe_status finish(bpe_builder *b, bpe_error *e) {
   if (st == BPE_OK) st = check_wrapping(m, &m->eos, "EOS", e);
   if (st == BPE_OK) st = model_finder(m, 1u << BPE_SPECIAL, e, &m->specials);
   bool any_added = false;
-  for (size_t i = 0; i < m->v.n_entries && !any_added; i++)
-    any_added = m->v.entries[i].kind == BPE_ADDED;
+  for (size_t i = 0; i < m->v.n_named && !any_added; i++)
+    any_added = m->v.entries[m->v.named[i]].kind == BPE_ADDED;
   if (st == BPE_OK && any_added) st = model_finder(m, 1u << BPE_ADDED, e, &m->added);
   if (st == BPE_OK) st = keep_settings(m, e);
+  m->alters = m->normalizer != NULL || m->n_names != 0 || m->strip_left != 0;
+  for (size_t i = 0; i < m->v.n_entries; i++)
+    m->alters |= (m->v.entries[i].flags & (ENTRY_LSTRIP | ENTRY_RSTRIP | ENTRY_WORD | ENTRY_LATE)) != 0;
   for (int c = 0; c < 256; c++) m->lacks_bytes |= m->v.byte_ids[c] == BPE_NONE;
   return st;
 }

@@ -102,7 +102,8 @@ bool count_same_long(const count_table *t, const count_entry *entry, const count
                      const uint8_t *s, size_t len) {
   if (entry->key.word[0] != k->word[0] || !count_is_long(&entry->key)) return false;
   size_t n;
-  const uint8_t *at = count_bytes(t, entry, NULL, &n);
+  uint8_t room[16];
+  const uint8_t *at = count_bytes(t, entry, room, &n);
   return n == len && memcmp(at, s, len) == 0;
 }
 

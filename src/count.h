@@ -50,8 +50,7 @@ bpe_status count_grow(count_table *, const bpe_alloc *, size_t len, int (*stop)(
                       void *stop_ctx, bpe_error *);
 
 /* Bytes of an entry's piece; those of a short one are copied to `room`. */
-const uint8_t *count_bytes(const count_table *, const count_entry *, uint8_t room[16],
-                           size_t *len);
+const uint8_t *count_bytes(const count_table *, const count_entry *, uint8_t room[16], size_t *len);
 
 /* The key of a piece whose first `readable` >= len bytes may be read. */
 static inline count_key count_key_of(const uint8_t *s, size_t len, size_t readable);
@@ -62,7 +61,7 @@ static inline bool count_add(count_table *, const count_key *, const uint8_t *s,
 /* ---- Inline ------------------------------------------------------------------------------- */
 
 /* The byte that is last in memory, which tells the two kinds of key apart. */
-#if defined(__BYTE_ORDER__) && defined(__ORDER_BIG_ENDIAN__) && \
+#if defined(__BYTE_ORDER__) && defined(__ORDER_BIG_ENDIAN__) &&                                    \
     __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
 enum { COUNT_LAST_BYTE = 0, COUNT_PLACE_SHIFT = 8 };
 #else
@@ -106,8 +105,8 @@ static inline size_t count_slot(const count_table *t, const count_key *k) {
 }
 
 /* Whether the entry is that of the long piece. */
-bool count_same_long(const count_table *, const count_entry *, const count_key *,
-                     const uint8_t *s, size_t len);
+bool count_same_long(const count_table *, const count_entry *, const count_key *, const uint8_t *s,
+                     size_t len);
 /* Puts a new entry into its slot; false: no room. */
 bool count_insert(count_table *, size_t slot, const count_key *, const uint8_t *s, size_t len,
                   uint64_t weight, uint64_t first);

@@ -191,8 +191,7 @@ static bpe_status start_worker(crew *c, worker *w, bpe_error *e) {
   w->reader.stop = cancelled;
   w->reader.stop_ctx = c;
   bpe_status st = BPE_OK;
-  if (w->table.slots == NULL)
-    st = count_init(&w->table, &c->alloc, WORKER_PIECES, WORKER_BYTES, e);
+  if (w->table.slots == NULL) st = count_init(&w->table, &c->alloc, WORKER_PIECES, WORKER_BYTES, e);
   if (st == BPE_OK && c->o.pattern->scan == NULL && w->pattern == NULL) st = own_pattern(w, e);
   if (st == BPE_OK && pool_start(c->pool, worker_main, w)) c->n_started++;
   else c->n_to_start = c->n_started; /* the platform has no more threads to give */
@@ -215,9 +214,9 @@ static bpe_status read_row(crew *c, reader *r, bpe_error *e) {
   for (;;) {
     bpe_error own = {.status = BPE_OK};
     switch (reader_run(r, &c->total, &own)) {
-      case READ_DONE: return BPE_OK;
-      case READ_FAILED: return set_error(e, own.status, own.offset, "%s", own.text);
-      case READ_FULL: break;
+    case READ_DONE: return BPE_OK;
+    case READ_FAILED: return set_error(e, own.status, own.offset, "%s", own.text);
+    case READ_FULL: break;
     }
     const bpe_status st = grow_total(c, reader_piece_len(r), e);
     if (st != BPE_OK) return st;
@@ -297,7 +296,7 @@ static bpe_status workers_failure(crew *c, bpe_error *e) {
   return failed ? set_error(e, c->error.status, c->error.offset, "%s", c->error.text) : BPE_OK;
 }
 
-/* Hands the batch that is being filled to the workers, one more of whom is started if that helps. */
+/* Hands the batch that is being filled to the workers; starts one more if that helps. */
 static bpe_status submit(crew *c, bpe_error *e) {
   batch *b = c->filling;
   c->filling = NULL;
@@ -407,8 +406,7 @@ static bpe_status add_parts(crew *c, const uint8_t *text, size_t len, uint64_t w
 
 bpe_status crew_add(crew *c, const uint8_t *text, size_t len, uint64_t weight, uint64_t place,
                     bpe_error *e) {
-  if (c->n_to_start == 0 && c->filling == NULL)
-    return read_here(c, text, len, weight, place, e);
+  if (c->n_to_start == 0 && c->filling == NULL) return read_here(c, text, len, weight, place, e);
   if (len <= LONG_ROW) return add_to_batch(c, text, len, weight, place, e);
   if (c->o.keep_rows || c->o.pattern->scan == NULL)
     return read_here(c, text, len, weight, place, e);

@@ -19,11 +19,11 @@
 typedef struct crew crew;
 
 typedef struct crew_options {
-  size_t n_workers;          /* beside the owner */
-  reader_rules rules;        /* what it points at is borrowed */
+  size_t n_workers;           /* beside the owner */
+  reader_rules rules;         /* what it points at is borrowed */
   const bpe_pattern *pattern; /* borrowed */
-  bool keep_rows;            /* a row is one piece: never cut it */
-  int (*stop)(void *ctx);    /* asked by the owner alone */
+  bool keep_rows;             /* a row is one piece: never cut it */
+  int (*stop)(void *ctx);     /* asked by the owner alone */
   void *stop_ctx;
 } crew_options;
 

@@ -189,7 +189,8 @@ static const yajl_callbacks callbacks = {
 
 static bpe_status explain(building *b, const char *what, bpe_error *e) {
   const size_t at = yajl_get_bytes_consumed(b->handle);
-  if (b->too_deep) return set_error(e, BPE_BADMODEL, at, "%s: nested too deeply at byte %zu", what, at);
+  if (b->too_deep)
+    return set_error(e, BPE_BADMODEL, at, "%s: nested too deeply at byte %zu", what, at);
   if (b->too_long) return set_error(e, BPE_TOOBIG, at, "%s: string too long at byte %zu", what, at);
   const char *text = (const char *)yajl_get_error(b->handle, 0, NULL, 0);
   const char *colon = strstr(text, ": ");
@@ -210,7 +211,7 @@ static bpe_status run(building *b, const uint8_t *text, size_t len, const char *
 }
 
 bpe_status doc_parse(const bpe_alloc *a, const void *text, size_t len, const char *what,
-                      bpe_error *e, doc *out) {
+                     bpe_error *e, doc *out) {
   *out = (doc){.alloc = *a};
   if (len > UINT32_MAX) return set_error(e, BPE_TOOBIG, len, "%s: too long", what);
   building b = {.kept.alloc = *a, .scratch.alloc = *a, .key = ""};
@@ -258,7 +259,7 @@ bool doc_id(const doc_node *v, uint32_t *id) {
 }
 
 bpe_status doc_keys(const doc_node *object, const char *what, const char *const *known,
-                     bpe_error *e) {
+                    bpe_error *e) {
   for (const doc_node *v = object->first; v != NULL; v = v->next) {
     quoted q;
     size_t i = 0;

@@ -16,16 +16,22 @@
 #include "base.h"
 
 typedef enum doc_kind {
-  DOC_NULL, DOC_TRUE, DOC_FALSE, DOC_NUMBER, DOC_STRING, DOC_ARRAY, DOC_OBJECT
+  DOC_NULL,
+  DOC_TRUE,
+  DOC_FALSE,
+  DOC_NUMBER,
+  DOC_STRING,
+  DOC_ARRAY,
+  DOC_OBJECT
 } doc_kind;
 
 typedef struct doc_node {
   const struct doc_node *next;  /* sibling */
   const struct doc_node *first; /* child of an array or object */
-  const char *text;              /* of a number or string, NUL-terminated */
-  const char *key;               /* in an object, else "" */
-  uint32_t len, key_len;         /* a container's len: its children */
-  uint32_t offset;               /* where in the source the value ends, for messages */
+  const char *text;             /* of a number or string, NUL-terminated */
+  const char *key;              /* in an object, else "" */
+  uint32_t len, key_len;        /* a container's len: its children */
+  uint32_t offset;              /* where in the source the value ends, for messages */
   uint8_t kind;
 } doc_node;
 
@@ -37,8 +43,8 @@ typedef struct doc {
 
 /* `what` begins the message about malformed text, which is BPE_BADMODEL. On failure *out is
 ** empty, and clearing it is fine. */
-bpe_status doc_parse(const bpe_alloc *, const void *text, size_t len, const char *what,
-                      bpe_error *, doc *out);
+bpe_status doc_parse(const bpe_alloc *, const void *text, size_t len, const char *what, bpe_error *,
+                     doc *out);
 void doc_clear(doc *);
 
 /* First value under the key, or NULL. `object` may be NULL or no object: NULL. */
@@ -51,7 +57,7 @@ static inline bool doc_has_kind(const doc_node *v, doc_kind kind) {
 }
 /* BPE_BADMODEL naming the first key that is not in the list (up to NULL) or is there twice. */
 bpe_status doc_keys(const doc_node *object, const char *what, const char *const *known,
-                     bpe_error *);
+                    bpe_error *);
 
 /* Appends a string literal; malformed bytes become U+FFFD. */
 void doc_append_string(bpe_buffer *, const void *text, size_t len);

@@ -287,7 +287,8 @@ bpe_status bpe_walk_start(bpe_walk *w, const void *text, size_t len, const bpe_w
 
 /* The tokens before or after a document, as one piece of no bytes. */
 static bpe_piece wrapping(const id_list *list, size_t at) {
-  return (bpe_piece){.start = at, .stop = at, .ids = list->ids, .n_ids = list->n, .special = true};
+  return (bpe_piece){
+      .start = at, .stop = at, .ids = list->ids, .n_ids = list->n, .special = true};
 }
 
 static bpe_status next_piece(bpe_walk *w, bpe_piece *p, bpe_error *e) {

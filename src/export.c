@@ -9,8 +9,8 @@
 typedef struct export_row {
   const char *name;
   export_write *write;
-  export_write *merges;   /* what goes with it to be imported again, or NULL */
-  bool has_pattern;       /* the format says the pattern and special tokens itself */
+  export_write *merges; /* what goes with it to be imported again, or NULL */
+  bool has_pattern;     /* the format says the pattern and special tokens itself */
   bool says_whole;
 } export_row;
 
@@ -63,22 +63,33 @@ static void list_specials(const bpe_model *m, bpe_buffer *b) {
   bpe_buffer_append(b, "}", 1);
 }
 
+static bool same_entry(const vocab *v, const vocab *w, size_t i) {
+  if (i >= w->n_entries) return false;
+  const vocab_entry *t = &v->entries[i], *u = &w->entries[i];
+  return t->id == u->id && t->kind == u->kind && t->len == u->len &&
+         memcmp(vocab_bytes(v, t), vocab_bytes(w, u), t->len) == 0;
+}
+
+static bool same_merge(const vocab *v, const vocab *w, size_t i) {
+  if (i >= w->n_merges) return false;
+  const vocab_merge *x = &v->merges[i], *y = &w->merges[i];
+  return x->left == y->left && x->right == y->right && x->id == y->id &&
+         (i == 0 || (x->rank == x[-1].rank) == (y->rank == y[-1].rank));
+}
+
 static bpe_status differs(const bpe_model *m, const bpe_model *back, const char *format,
                           bpe_error *e) {
-  const vocab *v = &m->v, *w = &back->v;
+  const vocab *v = &m->v;
   quoted q;
   for (size_t i = 0; i < v->n_entries; i++) {
-    const vocab_entry *t = &v->entries[i], *u = &w->entries[i];
-    if (i >= w->n_entries || t->id != u->id || t->kind != u->kind || t->len != u->len ||
-        memcmp(vocab_bytes(v, t), vocab_bytes(w, u), t->len) != 0)
+    const vocab_entry *t = &v->entries[i];
+    if (!same_entry(v, &back->v, i))
       return set_error(e, BPE_BADMODEL, t->id, "%s cannot carry this tokenizer: token %lu: %s",
                        format, (unsigned long)t->id, quote_bytes(&q, vocab_bytes(v, t), t->len));
   }
   for (size_t i = 0; i < v->n_merges; i++) {
-    const vocab_merge *x = &v->merges[i], *y = &w->merges[i];
-    const bool same = i < w->n_merges && x->left == y->left && x->right == y->right &&
-                      x->id == y->id && (i == 0 || (x->rank == x[-1].rank) == (y->rank == y[-1].rank));
-    if (!same)
+    const vocab_merge *x = &v->merges[i];
+    if (!same_merge(v, &back->v, i))
       return set_error(e, BPE_BADMODEL, x->rank,
                        "%s cannot carry this tokenizer: merge %lu (%lu, %lu)", format,
                        (unsigned long)x->rank, (unsigned long)x->left, (unsigned long)x->right);

@@ -219,7 +219,8 @@ static void add_decoder(writing *w) {
   }
   add(w->out, "{\"type\":\"Sequence\",\"decoders\":[");
   if (w->spaces)
-    add(w->out, "{\"type\":\"Replace\",\"pattern\":{\"String\":\"\xe2\x96\x81\"},\"content\":\" \"},");
+    add(w->out,
+        "{\"type\":\"Replace\",\"pattern\":{\"String\":\"\xe2\x96\x81\"},\"content\":\" \"},");
   add(w->out, "{\"type\":\"ByteFallback\"},{\"type\":\"Fuse\"}");
   if (w->m->strip_left != 0) {
     add(w->out, ",{\"type\":\"Strip\",\"content\":\" \",\"start\":");

@@ -40,8 +40,8 @@ static bpe_status write_minbpe_pattern(const bpe_model *m, bpe_error *e, bpe_buf
   const bpe_pattern *p = m->pattern;
   const char *text = p->is_regex ? p->text : published_regex(p->text, p->len);
   if (text == NULL && !(p->scan == NULL && p->regex == NULL && p->n_chain == 0))
-    return set_error(e, BPE_BADMODEL, 0, "minbpe cannot carry a pattern that is no single regex: %s",
-                     p->text);
+    return set_error(e, BPE_BADMODEL, 0,
+                     "minbpe cannot carry a pattern that is no single regex: %s", p->text);
   if (text == NULL) text = "";
   if (p->is_regex && (p->len != strlen(text) || strpbrk(text, "\r\n") != NULL))
     return set_error(e, BPE_BADMODEL, 0, "minbpe cannot carry a regex with line ends or NUL");
@@ -73,8 +73,10 @@ static bpe_status write_minbpe_specials(const bpe_model *m, bpe_error *e, bpe_bu
 bpe_status export_minbpe(const bpe_model *m, bpe_error *e, bpe_buffer *out) {
   for (unsigned c = 0; c < 256; c++)
     if (m->v.byte_ids[c] != c)
-      return set_error(e, BPE_BADMODEL, c, "minbpe cannot carry ids of bytes that are not their value: "
-                       "byte 0x%02x is %lu", c, (unsigned long)m->v.byte_ids[c]);
+      return set_error(e, BPE_BADMODEL, c,
+                       "minbpe cannot carry ids of bytes that are not their value: "
+                       "byte 0x%02x is %lu",
+                       c, (unsigned long)m->v.byte_ids[c]);
   add(out, "minbpe v1\n");
   bpe_status st = write_minbpe_pattern(m, e, out);
   if (st == BPE_OK) st = write_minbpe_specials(m, e, out);
@@ -82,7 +84,8 @@ bpe_status export_minbpe(const bpe_model *m, bpe_error *e, bpe_buffer *out) {
   for (size_t i = 0; i < m->v.n_merges; i++) {
     const vocab_merge *x = &m->v.merges[i];
     if (x->id != 256 + i)
-      return set_error(e, BPE_BADMODEL, x->rank, "minbpe cannot carry merge %lu, which makes %lu, not %zu",
+      return set_error(e, BPE_BADMODEL, x->rank,
+                       "minbpe cannot carry merge %lu, which makes %lu, not %zu",
                        (unsigned long)x->rank, (unsigned long)x->id, 256 + i);
     bpe_buffer_append_decimal(out, x->left);
     add(out, " ");

@@ -117,8 +117,8 @@ bpe_status import_token(importing *in, const void *bytes, size_t len, uint32_t i
   if (in->n_tokens >= UINT32_MAX / 8 || len > UINT32_MAX)
     return set_error(in->e, BPE_TOOBIG, where, "vocabulary too large");
   if (len == 0)
-    return set_error(in->e, BPE_BADMODEL, where, "empty token: id %lu (%s %zu)",
-                     (unsigned long)id, in->where_name, where);
+    return set_error(in->e, BPE_BADMODEL, where, "empty token: id %lu (%s %zu)", (unsigned long)id,
+                     in->where_name, where);
   if (4 * in->n_tokens >= in->mask && !grow_index(in)) return set_nomem(in->e);
   size_t had = import_find_id(in, id);
   if (had != in->n_tokens && !(kind != BPE_TOKEN && in->tokens[had].kind != BPE_TOKEN))
@@ -147,8 +147,8 @@ bpe_status import_token(importing *in, const void *bytes, size_t len, uint32_t i
 
 void import_merge(importing *in, uint32_t rank, size_t left, size_t right, size_t result) {
   in->tokens[left].merges = in->tokens[right].merges = in->tokens[result].merges = true;
-  bpe_builder_merge(in->b, rank, in->tokens[left].id, in->tokens[right].id,
-                    in->tokens[result].id, 0);
+  bpe_builder_merge(in->b, rank, in->tokens[left].id, in->tokens[right].id, in->tokens[result].id,
+                    0);
 }
 
 bpe_status import_single_bytes(importing *in, bool gpt2_order, uint32_t first) {
@@ -170,8 +170,7 @@ static bpe_status next_free_id(const importing *in, uint32_t *id) {
   return *id == BPE_NONE ? set_error(in->e, BPE_TOOBIG, highest, "no id is left") : BPE_OK;
 }
 
-bpe_status import_special(importing *in, const char *name, size_t len, uint32_t id,
-                          size_t where) {
+bpe_status import_special(importing *in, const char *name, size_t len, uint32_t id, size_t where) {
   quoted q;
   if (len == 0) return set_error(in->e, BPE_BADMODEL, where, "empty special token");
   const size_t had = find_bytes(in, name, len, ENTRY_FALLBACK, 0);
@@ -235,13 +234,14 @@ bpe_status import_pattern(importing *in, const char *format) {
   return BPE_OK;
 }
 
-bpe_status import_no_options(const importing *in, const char *format, bool pattern,
-                             bool specials) {
+bpe_status import_no_options(const importing *in, const char *format) {
   const bpe_import_options *o = in->options;
-  if (pattern && o->pattern != NULL)
+  if (o->pattern != NULL)
     return set_error(in->e, BPE_MISUSE, 0, "%s has its own pattern: give none", format);
-  if (specials && o->special_tokens != NULL)
+  if (o->special_tokens != NULL)
     return set_error(in->e, BPE_MISUSE, 0, "%s has its own special tokens: give none", format);
+  if (o->whole)
+    return set_error(in->e, BPE_MISUSE, 0, "%s says itself whether pieces stay whole", format);
   return BPE_OK;
 }
 
@@ -345,7 +345,7 @@ bpe_status bpe_import(const bpe_alloc *a, const void *source, size_t len, const 
   if (in.b == NULL) return set_nomem(e);
   bpe_status st;
   if (model_blob_is(source, len)) {
-    st = import_no_options(&in, "a model", true, true);
+    st = import_no_options(&in, "a model");
     if (st == BPE_OK && merges != NULL)
       st = set_error(e, BPE_MISUSE, 0, "merges go with a vocab.json only");
     if (st == BPE_OK) st = bpe_model_parse(a, source, len, e, out);

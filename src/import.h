@@ -16,10 +16,10 @@
 typedef struct import_entry {
   size_t offset; /* of the slab */
   uint32_t len, id;
-  uint32_t where;     /* line, or byte of a JSON text, for messages */
-  uint8_t kind;       /* bpe_kind */
-  uint8_t flags;      /* entry_flag */
-  bool merges;        /* some merge names it */
+  uint32_t where; /* line, or byte of a JSON text, for messages */
+  uint8_t kind;   /* bpe_kind */
+  uint8_t flags;  /* entry_flag */
+  bool merges;    /* some merge names it */
 } import_entry;
 
 typedef struct importing {
@@ -62,7 +62,7 @@ bpe_status import_special_list(importing *, const doc_node *);
 /* The caller's pattern; BPE_MISUSE naming `format` if there is none. */
 bpe_status import_pattern(importing *, const char *format);
 /* BPE_MISUSE if the caller gave what the format says itself. */
-bpe_status import_no_options(const importing *, const char *format, bool pattern, bool specials);
+bpe_status import_no_options(const importing *, const char *format);
 
 /* Lines of a text: *line is the next, without its end; CR before LF is no part of it. */
 typedef struct lines {

@@ -48,8 +48,9 @@ bpe_status import_named_merge(importing *in, uint32_t rank, const char *where, s
         part_len[i] <= sizeof bytes && bytelevel_decode(part[i], part_len[i], bytes, &n);
     token[i] = ok && n > 0 ? import_find(in, bytes, n) : in->n_tokens;
     if (token[i] == in->n_tokens)
-      return set_error(in->e, BPE_BADMODEL, at, "%s %zu: merge of what is not in the vocabulary: %s",
-                       where, at, quote_bytes(&q, part[i], part_len[i]));
+      return set_error(in->e, BPE_BADMODEL, at,
+                       "%s %zu: merge of what is not in the vocabulary: %s", where, at,
+                       quote_bytes(&q, part[i], part_len[i]));
   }
   const size_t result = import_find_joined(in, token[0], token[1]);
   if (result == in->n_tokens)
@@ -73,9 +74,10 @@ static bpe_status read_merges(importing *in, const char *text, size_t len) {
     const char *space = memchr(line, ' ', n);
     const size_t first = space == NULL ? n : (size_t)(space - line);
     if (space == NULL || first == 0 || first + 1 == n || memchr(space + 1, ' ', n - first - 1))
-      return set_error(in->e, BPE_BADMODEL, l.n, "merges line %zu: not two tokens and a space", l.n);
-    const bpe_status st = import_named_merge(in, rank++, "merges line", l.n, line, first, space + 1,
-                                             n - first - 1);
+      return set_error(in->e, BPE_BADMODEL, l.n, "merges line %zu: not two tokens and a space",
+                       l.n);
+    const bpe_status st =
+        import_named_merge(in, rank++, "merges line", l.n, line, first, space + 1, n - first - 1);
     if (st != BPE_OK) return st;
   }
   return BPE_OK;

@@ -14,6 +14,7 @@
 */
 #include "bytelevel.h"
 #include "import_stages.h"
+#include "utf8.h"
 
 #include <string.h>
 
@@ -119,7 +120,8 @@ static bpe_status merge_sp(hf *h, uint32_t rank, const char *part[2], const size
 static bool pair_of(const doc_node *v, const char *part[2], size_t len[2]) {
   if (v->kind == DOC_STRING) {
     const char *space = memchr(v->text, ' ', v->len);
-    if (space == NULL || memchr(space + 1, ' ', v->len - (size_t)(space + 1 - v->text))) return false;
+    if (space == NULL || memchr(space + 1, ' ', v->len - (size_t)(space + 1 - v->text)))
+      return false;
     part[0] = v->text;
     len[0] = (size_t)(space - v->text);
     part[1] = space + 1;
@@ -144,10 +146,9 @@ static bpe_status read_merges(hf *h, const doc_node *list) {
     if (!pair_of(v, part, len))
       return set_error(h->in->e, BPE_BADMODEL, v->offset, "model.merges[%lu]: not two tokens",
                        (unsigned long)rank);
-    const bpe_status st = h->byte_level
-                              ? import_named_merge(h->in, rank, "model.merges:", rank, part[0],
-                                                   len[0], part[1], len[1])
-                              : merge_sp(h, rank, part, len);
+    const bpe_status st = h->byte_level ? import_named_merge(h->in, rank, "model.merges:", rank,
+                                                             part[0], len[0], part[1], len[1])
+                                        : merge_sp(h, rank, part, len);
     if (st != BPE_OK) return st;
   }
   return BPE_OK;
@@ -171,8 +172,8 @@ static bpe_status read_model(hf *h, const doc_node *m) {
   for (int i = 0; i < 2; i++) {
     const doc_node *v = doc_get(m, refused[i]);
     if (v != NULL && v->kind != DOC_NULL && !(v->kind == DOC_STRING && v->len == 0))
-      return set_error(h->in->e, BPE_BADMODEL, v->offset, "tokenizer.json: model.%s is not supported",
-                       refused[i]);
+      return set_error(h->in->e, BPE_BADMODEL, v->offset,
+                       "tokenizer.json: model.%s is not supported", refused[i]);
   }
   if (dropout != NULL && dropout->kind != DOC_NULL && !doc_is(dropout, "0") &&
       strcmp(dropout->text, "0.0") != 0 && strcmp(dropout->text, "0") != 0)
@@ -200,8 +201,8 @@ static size_t find_in_vocab(const hf *h, const doc_node *content, uint8_t *scrat
   unsigned flags = 0;
   if (h->byte_level) {
     const bool decoded = bytelevel_decode(s, len, scratch, n);
-    const size_t at = decoded ? import_find(h->in, scratch, *n)
-                              : import_find_as(h->in, s, len, ENTRY_UNUSED);
+    const size_t at =
+        decoded ? import_find(h->in, scratch, *n) : import_find_as(h->in, s, len, ENTRY_UNUSED);
     if (at != h->in->n_tokens) return at;
     memcpy(scratch, s, len); /* outside the vocabulary it is text, as it stands */
     *n = len;
@@ -219,7 +220,10 @@ static size_t find_in_vocab(const hf *h, const doc_node *content, uint8_t *scrat
 }
 
 /* An added token that the vocabulary has too is one entry with both roles; its spelling is told
-** where that is not its bytes. */
+** where that is not its bytes. Two ids for the same bytes are an error. But where the file spells
+** a text like "\u00fc", which in the vocabulary means the byte 0xfc, the id is the vocabulary's, as
+*it
+** is for the library that the file belongs to. */
 static bpe_status add_token(hf *h, const doc_node *v, const doc_node *content, uint32_t id,
                             uint8_t *scratch) {
   quoted q;
@@ -237,6 +241,9 @@ static bpe_status add_token(hf *h, const doc_node *v, const doc_node *content, u
                      quote_bytes(&q, content->text, content->len));
   if (h->all_late) flags &= ~(unsigned)ENTRY_LATE;
   size_t at = find_in_vocab(h, content, scratch, &n);
+  const bool same_bytes = at != in->n_tokens && in->tokens[at].len == content->len &&
+                          memcmp(import_bytes(in, at), content->text, content->len) == 0;
+  if (at != in->n_tokens && h->byte_level && !same_bytes) id = in->tokens[at].id;
   if (at != in->n_tokens && in->tokens[at].id != id)
     return set_error(in->e, BPE_BADMODEL, v->offset,
                      "tokenizer.json: id is %lu in the vocabulary and %lu in added_tokens: %s",
@@ -247,10 +254,13 @@ static bpe_status add_token(hf *h, const doc_node *v, const doc_node *content, u
     if (st != BPE_OK) return st;
     at = in->n_tokens - 1;
   }
-  in->tokens[at].kind = (uint8_t)kind;
-  in->tokens[at].flags = (uint8_t)flags;
-  if (in->tokens[at].len != content->len ||
-      memcmp(import_bytes(in, at), content->text, content->len) != 0)
+  import_entry *t = &in->tokens[at];
+  t->kind = (uint8_t)kind;
+  t->flags = (uint8_t)flags;
+  /* What merging begins with goes on being that. */
+  const uint8_t *s = import_bytes(in, at);
+  t->merges |= t->len == 1 || (!h->byte_level && utf8_length(s, t->len) == t->len);
+  if (t->len != content->len || memcmp(s, content->text, content->len) != 0)
     builder_name(in->b, id, content->text, content->len);
   return BPE_OK;
 }
@@ -314,7 +324,8 @@ static bpe_status read_template(hf *h, const doc_node *v) {
     } else if (!doc_has_kind(id, DOC_STRING)) {
       return hf_refuse(h, v, "post_processor", "neither token nor text in");
     } else {
-      const bpe_status st = add_template_token(h, map, id, after ? bpe_builder_eos : bpe_builder_bos);
+      const bpe_status st =
+          add_template_token(h, map, id, after ? bpe_builder_eos : bpe_builder_bos);
       if (st != BPE_OK) return st;
     }
   }
@@ -359,11 +370,11 @@ static bpe_status read_post(hf *h, const doc_node *v) {
 /* ---- The whole ----------------------------------------------------------------------------- */
 
 bpe_status import_hf(importing *in, const doc_node *root) {
-  static const char *const keys[] = {"version", "truncation", "padding", "added_tokens",
-                                     "normalizer", "pre_tokenizer", "post_processor", "decoder",
-                                     "model", NULL};
+  static const char *const keys[] = {
+      "version",       "truncation",     "padding", "added_tokens", "normalizer",
+      "pre_tokenizer", "post_processor", "decoder", "model",        NULL};
   hf h = {.in = in};
-  bpe_status st = import_no_options(in, "a tokenizer.json", true, true);
+  bpe_status st = import_no_options(in, "a tokenizer.json");
   if (st == BPE_OK) st = doc_keys(root, "tokenizer.json", keys, in->e);
   if (st != BPE_OK) return st;
   const doc_node *m = doc_get(root, "model");
@@ -376,9 +387,9 @@ bpe_status import_hf(importing *in, const doc_node *root) {
   if (st == BPE_OK)
     st = h.byte_level ? import_gpt2_vocab(in, h.vocab_at) : read_sp_vocab(&h, h.vocab_at);
   if (st == BPE_OK) st = read_merges(&h, h.merges_at);
+  if (st == BPE_OK) st = read_added(&h, doc_get(root, "added_tokens"));
   if (st == BPE_OK && h.merges_at->len == 0 && !h.whole && has_long_tokens(in))
     st = hf_refuse(&h, h.merges_at, "model.merges", "empty beside a vocabulary of longer tokens");
-  if (st == BPE_OK) st = read_added(&h, doc_get(root, "added_tokens"));
   if (st == BPE_OK) st = read_post(&h, doc_get(root, "post_processor"));
   if (st != BPE_OK) {
     normalizer_free(h.normalizer);

@@ -38,8 +38,7 @@ static bpe_status read_special(importing *in, lines *l) {
   return import_special(in, line, space - 1, id, l->n);
 }
 
-static bpe_status read_merge(importing *in, size_t n, const char *line, size_t len,
-                             uint32_t rank) {
+static bpe_status read_merge(importing *in, size_t n, const char *line, size_t len, uint32_t rank) {
   uint8_t bytes[1 << 12];
   uint32_t id[2];
   size_t part[2];
@@ -70,7 +69,7 @@ bpe_status import_minbpe(importing *in, const char *text, size_t len) {
   const char *line;
   size_t n;
   uint32_t n_specials;
-  bpe_status st = import_no_options(in, "a minbpe model", true, true);
+  bpe_status st = import_no_options(in, "a minbpe model");
   if (st == BPE_OK) st = import_single_bytes(in, false, 0);
   if (st != BPE_OK) return st;
   if (!next_line(&l, &line, &n) || n != strlen(version) || memcmp(line, version, n) != 0)

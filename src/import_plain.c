@@ -95,8 +95,9 @@ static bpe_status read_trained_merges(importing *in, const doc_node *list, const
     memcpy(joined, import_bytes(in, l), n_left);
     memcpy(joined + n_left, import_bytes(in, r), n - n_left);
     if (import_find(in, joined, n) != in->n_tokens) {
-      st = bad_merge(in, rank, is_repeated(list, v, id) ? "repeats an earlier pair"
-                                                        : "makes a token that is there already");
+      st = bad_merge(in, rank,
+                     is_repeated(list, v, id) ? "repeats an earlier pair"
+                                              : "makes a token that is there already");
       break;
     }
     st = import_token(in, joined, n, at->first_merge + (uint32_t)rank, BPE_TOKEN, 0, v->offset);
@@ -222,9 +223,8 @@ static bpe_status read_wrapping(importing *in, const doc_node *root, const char 
   for (const doc_node *v = list->first; v != NULL; v = v->next) {
     size_t k = 0;
     if (v->kind != DOC_STRING) return bad(in, v, "bos or eos holds what is no string");
-    while (k < in->n_tokens &&
-           (in->tokens[k].kind != BPE_SPECIAL || in->tokens[k].len != v->len ||
-            memcmp(import_bytes(in, k), v->text, v->len) != 0))
+    while (k < in->n_tokens && (in->tokens[k].kind != BPE_SPECIAL || in->tokens[k].len != v->len ||
+                                memcmp(import_bytes(in, k), v->text, v->len) != 0))
       k++;
     if (k == in->n_tokens)
       return set_error(in->e, BPE_BADMODEL, v->offset, "%s: %s is no special token: %s", what, key,
@@ -235,8 +235,9 @@ static bpe_status read_wrapping(importing *in, const doc_node *root, const char 
 }
 
 bpe_status import_plain(importing *in, const doc_node *root) {
-  static const char *const keys[] = {"pattern", "regex", "merges", "vocab", "special_tokens",
-                                     "special_ids", "byte_order", "bos", "eos", "whole", NULL};
+  static const char *const keys[] = {
+      "pattern", "regex", "merges", "vocab", "special_tokens", "special_ids", "byte_order",
+      "bos",     "eos",   "whole",  NULL};
   bpe_status st = doc_keys(root, what, keys, in->e);
   if (st != BPE_OK) return st;
   const doc_node *merges = doc_get(root, "merges"), *whole = doc_get(root, "whole");

@@ -148,7 +148,8 @@ static bpe_status read_split(hf *h, const doc_node *v, items *to) {
   if (!doc_has_kind(regex_text, DOC_STRING))
     return hf_refuse(h, v, "pre_tokenizer", "pattern that is no regex");
   const char *name = published_name(regex_text->text, regex_text->len);
-  const bool keeps_all = doc_is(how, "Isolated") || (doc_is(how, "Removed") && invert && name != NULL);
+  const bool keeps_all =
+      doc_is(how, "Isolated") || (doc_is(how, "Removed") && invert && name != NULL);
   if (!keeps_all) {
     quoted q;
     return set_error(h->in->e, BPE_BADMODEL, v->offset,
@@ -182,8 +183,8 @@ static bpe_status read_byte_level(hf *h, const doc_node *v, items *to) {
 static bpe_status read_metaspace(hf *h, const doc_node *v, items *to) {
   static const char words[] = " ?[^ ]+| ";
   const doc_node *scheme = doc_get(v, "prepend_scheme");
-  const bool never = doc_is(scheme, "never") ||
-                     (scheme == NULL && !hf_bool(v, "add_prefix_space", true));
+  const bool never =
+      doc_is(scheme, "never") || (scheme == NULL && !hf_bool(v, "add_prefix_space", true));
   if (!h->byte_fallback || !doc_is(doc_get(v, "replacement"), space_mark))
     return hf_refuse(h, v, "pre_tokenizer", "not supported");
   if (!never && scheme != NULL && !doc_is(scheme, "always"))
@@ -234,8 +235,7 @@ static bpe_status set_chain(hf *h, const items *x) {
 
 bpe_status hf_pre_tokenizer(hf *h, const doc_node *v) {
   items x = {.n = 0};
-  const bpe_status st =
-      each_step(h, v, "pre_tokenizer", "pretokenizers", read_pre_tokenizer, &x);
+  const bpe_status st = each_step(h, v, "pre_tokenizer", "pretokenizers", read_pre_tokenizer, &x);
   if (st != BPE_OK) return st;
   if (is_deepseek3(&x)) bpe_builder_pattern(h->in->b, "deepseek3", 9, false);
   else if (x.n == 0) bpe_builder_pattern(h->in->b, "none", 4, false);
@@ -274,7 +274,8 @@ static bpe_status read_decoder(hf *h, const doc_node *v, void *ctx) {
     d->fused = true;
     return BPE_OK;
   } else if (hf_is(v, "Strip") && d->fused && doc_is(content, " ") &&
-             doc_id(doc_get(v, "start"), &start) && doc_id(doc_get(v, "stop"), &stop) && stop == 0) {
+             doc_id(doc_get(v, "start"), &start) && doc_id(doc_get(v, "stop"), &stop) &&
+             stop == 0) {
     h->strip += start;
     return BPE_OK;
   }

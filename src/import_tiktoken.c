@@ -61,8 +61,8 @@ static bpe_status check_bytes(importing *in) {
     first = c;
   }
   if (missing == 0) return BPE_OK;
-  return set_error(in->e, BPE_BADMODEL, 0, "no token for the byte 0x%02x (%u bytes have none)", first,
-                   missing);
+  return set_error(in->e, BPE_BADMODEL, 0, "no token for the byte 0x%02x (%u bytes have none)",
+                   first, missing);
 }
 
 /* ---- Merges -------------------------------------------------------------------------------- */

@@ -25,7 +25,7 @@ void bpe_model_info(const bpe_model *m, bpe_info *info) {
       .pattern_len = m->pattern->len,
       .pattern_is_regex = m->pattern->is_regex,
       .pattern_is_chain = m->pattern->n_chain != 0,
-      .normalizes = m->normalizer != NULL,
+      .normalizes = m->alters,
       .whole = v->whole,
       .vocab_size = v->n_entries == 0 ? 0 : v->entries[v->n_entries - 1].id + 1,
       .token_count = v->n_ids,
@@ -126,8 +126,8 @@ static bpe_status fill_finder(const bpe_model *m, const wanted *w, filling *f, b
     const uint32_t id = special_id(m->specials, w->names[i].text, w->names[i].len, &flags);
     st = add_name(m, f, w->names[i], id, w->literal ? 0 : flags, e);
   }
-  for (size_t i = 0; i < v->n_entries && st == BPE_OK; i++) {
-    const vocab_entry *t = &v->entries[i];
+  for (size_t i = 0; i < v->n_named && st == BPE_OK; i++) {
+    const vocab_entry *t = &v->entries[v->named[i]];
     if (is_wanted(w, m, t))
       st = add_name(m, f, model_spelling(m, t), t->id, w->literal ? 0 : t->flags, e);
   }

@@ -30,6 +30,7 @@ struct bpe_model {
   normalizer *normalizer; /* owned; NULL: text is taken as it is */
   model_name *names;      /* owned, by id */
   size_t n_names, names_cap;
+  bool alters; /* bytes of a text and of its tokens need not be the same */
   uint32_t strip_left; /* decoding drops up to so many spaces from the start */
   char *settings;      /* owned: settings_write's, without the format; made by finish */
   size_t settings_len;

@@ -169,8 +169,7 @@ static bpe_status get_model(reader *r, bpe_builder *b) {
   const uint8_t *pattern = get_string(r, &pattern_len);
   const uint8_t *stats = get_string(r, &stats_len);
   if (r->status != BPE_OK) return r->status;
-  bpe_builder_settings(b, (const char *)pattern, pattern_len, (const char *)settings,
-                       settings_len);
+  bpe_builder_settings(b, (const char *)pattern, pattern_len, (const char *)settings, settings_len);
   if (stats_len != 0) bpe_builder_stats(b, (const char *)stats, stats_len);
   get_entries(r, b);
   get_merges(r, b);

@@ -62,7 +62,7 @@ typedef struct normal_stage {
   size_t cursor; /* edit of the last question */
 } normal_stage;
 
-const char *normalizer_unicode_version(void) {
+const char *bpe_normalizer_unicode_version(void) {
   return utf8proc_unicode_version();
 }
 
@@ -112,8 +112,8 @@ bpe_status normalizer_add_form(normalizer *n, const char *name, size_t len, bpe_
   return add_step(n, (step){.kind = STEP_FORM, .form = find_form(name, len)}, NULL, NULL, e);
 }
 
-bpe_status normalizer_add_replace(normalizer *n, const char *from, size_t from_len,
-                                  const char *to, size_t to_len, bpe_error *e) {
+bpe_status normalizer_add_replace(normalizer *n, const char *from, size_t from_len, const char *to,
+                                  size_t to_len, bpe_error *e) {
   const step s = {.kind = STEP_REPLACE, .from_len = from_len, .to_len = to_len};
   return add_step(n, s, from, to, e);
 }
@@ -138,20 +138,20 @@ bool normalizer_is_plain(const normalizer *n) {
 
 static void write_step(const step *s, bpe_buffer *out) {
   switch (s->kind) {
-    case STEP_FORM: doc_append_string(out, s->form->name, strlen(s->form->name)); break;
-    case STEP_PREFIX_SPACE: doc_append_string(out, "prefix_space", 12); break;
-    case STEP_PREPEND:
-      bpe_buffer_append(out, "{\"prepend\":", 11);
-      doc_append_string(out, s->to, s->to_len);
-      bpe_buffer_append(out, "}", 1);
-      break;
-    case STEP_REPLACE:
-      bpe_buffer_append(out, "{\"replace\":[", 12);
-      doc_append_string(out, s->from, s->from_len);
-      bpe_buffer_append(out, ",", 1);
-      doc_append_string(out, s->to, s->to_len);
-      bpe_buffer_append(out, "]}", 2);
-      break;
+  case STEP_FORM: doc_append_string(out, s->form->name, strlen(s->form->name)); break;
+  case STEP_PREFIX_SPACE: doc_append_string(out, "prefix_space", 12); break;
+  case STEP_PREPEND:
+    bpe_buffer_append(out, "{\"prepend\":", 11);
+    doc_append_string(out, s->to, s->to_len);
+    bpe_buffer_append(out, "}", 1);
+    break;
+  case STEP_REPLACE:
+    bpe_buffer_append(out, "{\"replace\":[", 12);
+    doc_append_string(out, s->from, s->from_len);
+    bpe_buffer_append(out, ",", 1);
+    doc_append_string(out, s->to, s->to_len);
+    bpe_buffer_append(out, "]}", 2);
+    break;
   }
 }
 
@@ -349,11 +349,12 @@ static bpe_status normalize_segment(normal_text *t, normal_stage *g, const form 
     same += k;
   }
   if (i == n && same == to) return BPE_OK;
-  bpe_status st = add_edit(g, &t->alloc, s, from, to, NULL, 0, e);
-  for (i = 0; i < n && st == BPE_OK; i++)
-    if (!append(g, &t->alloc, bytes, put_char(bytes, t->points[i]))) st = set_nomem(e);
+  const bpe_status st = add_edit(g, &t->alloc, s, from, to, NULL, 0, e);
+  if (st != BPE_OK) return st;
+  for (i = 0; i < n; i++)
+    if (!append(g, &t->alloc, bytes, put_char(bytes, t->points[i]))) return set_nomem(e);
   g->edits[g->n_edits - 1].out_to = g->len;
-  return st;
+  return BPE_OK;
 }
 
 /* One well-formed run, s[from .. to). */
@@ -407,8 +408,7 @@ static bpe_status apply_replace(normal_text *t, normal_stage *g, const step *x, 
       i++;
       continue;
     }
-    const bpe_status st =
-        add_edit(g, &t->alloc, s, i, i + x->from_len, x->to, x->to_len, e);
+    const bpe_status st = add_edit(g, &t->alloc, s, i, i + x->from_len, x->to, x->to_len, e);
     if (st != BPE_OK) return st;
     i += x->from_len;
   }
@@ -420,12 +420,12 @@ static bpe_status apply_replace(normal_text *t, normal_stage *g, const step *x, 
 static bpe_status apply_step(normal_text *t, normal_stage *g, const step *x, const uint8_t *s,
                              size_t len, bpe_error *e) {
   switch (x->kind) {
-    case STEP_FORM: return apply_form(t, g, x->form, s, len, e);
-    case STEP_REPLACE: return apply_replace(t, g, x, s, len, e);
-    case STEP_PREFIX_SPACE:
-      if (len > 0 && s[0] == ' ') return BPE_OK;
-      break;
-    case STEP_PREPEND: break;
+  case STEP_FORM: return apply_form(t, g, x->form, s, len, e);
+  case STEP_REPLACE: return apply_replace(t, g, x, s, len, e);
+  case STEP_PREFIX_SPACE:
+    if (len > 0 && s[0] == ' ') return BPE_OK;
+    break;
+  case STEP_PREPEND: break;
   }
   return len == 0 ? BPE_OK : add_edit(g, &t->alloc, s, 0, 0, x->to, x->to_len, e);
 }

@@ -18,9 +18,6 @@
 
 typedef struct normalizer normalizer;
 
-/* utf8proc's Unicode version. */
-const char *normalizer_unicode_version(void);
-
 bpe_status normalizer_new(const bpe_alloc *, bpe_error *, normalizer **out);
 void normalizer_free(normalizer *);
 /* form: nfc, nfd, nfkc or nfkd. False: no such form. */

@@ -36,13 +36,27 @@ void pool_free(pool *p) {
   mem_free(&a, p);
 }
 
-void pool_join(pool *p) { (void)p; }
-void pool_lock(pool *p) { (void)p; }
-void pool_unlock(pool *p) { (void)p; }
-void pool_wait_work(pool *p) { (void)p; }
-void pool_wait_news(pool *p) { (void)p; }
-void pool_wake_workers(pool *p) { (void)p; }
-void pool_wake_owner(pool *p) { (void)p; }
+void pool_join(pool *p) {
+  (void)p;
+}
+void pool_lock(pool *p) {
+  (void)p;
+}
+void pool_unlock(pool *p) {
+  (void)p;
+}
+void pool_wait_work(pool *p) {
+  (void)p;
+}
+void pool_wait_news(pool *p) {
+  (void)p;
+}
+void pool_wake_workers(pool *p) {
+  (void)p;
+}
+void pool_wake_owner(pool *p) {
+  (void)p;
+}
 
 unsigned pool_cores(void) {
   return 1;

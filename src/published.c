@@ -1,6 +1,6 @@
 /* published.c - see published.h. The texts are verbatim: tidying one changes the format. gpt2,
-** cl100k and o200k are those of tiktoken up to 0.7 (github.com/openai/tiktoken), the others those of
-** the models' tokenizer.json (huggingface.co). */
+** cl100k and o200k are those of tiktoken up to 0.7 (github.com/openai/tiktoken), qwen2, tekken and
+** deepseek3 those of the models' tokenizer.json (huggingface.co), whitespace and words ours. */
 #include "published.h"
 
 #include <string.h>

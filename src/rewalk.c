@@ -1,6 +1,8 @@
 /* rewalk.c - see rewalk.h. */
 #include "rewalk.h"
 
+#include "utf8.h"
+
 #include <string.h>
 
 enum {
@@ -13,7 +15,7 @@ static const bpe_pattern *pattern_of(const bpe_model *m, const bpe_walk_options 
 }
 
 bool rewalk_is_plain(const bpe_model *m, const bpe_walk_options *o) {
-  return m->normalizer == NULL && pattern_of(m, o)->n_chain == 0 &&
+  return !m->alters && pattern_of(m, o)->n_chain == 0 &&
          special_is_plain(o->allowed != NULL ? o->allowed : m->added);
 }
 
@@ -109,12 +111,13 @@ static size_t tokens_up_to(const long_piece *k, size_t at) {
   return low < k->n && k->ends[low] == at ? low + 1 : k->n + 1;
 }
 
-static bool find_known(const long_piece *k, bpe_piece *p) {
+bool rewalk_find_known(const long_piece *k, bpe_piece *p, const size_t **ends) {
   if (k->start == k->stop || p->start < k->start || p->stop > k->stop) return false;
   const size_t first = tokens_up_to(k, p->start), end = tokens_up_to(k, p->stop);
   if (first > k->n || end > k->n) return false;
   p->ids = k->ids + first;
   p->n_ids = end - first;
+  *ends = k->ends + first;
   return true;
 }
 
@@ -137,11 +140,30 @@ static bpe_status keep(rewalk *r, const bpe_piece *p, bpe_error *e) {
   return BPE_OK;
 }
 
+/* Where the walk has gone back into the long piece it keeps: finds the end of what is left of it
+** without going through it again, if that is where the long piece ends. */
+static void find_end(rewalk *r) {
+  splitter *sp = &r->split;
+  const long_piece *k = &r->own;
+  const scan_rules *rules = r->pattern->scan;
+  if (sp->next < sp->n || sp->at <= k->start || sp->at >= k->stop || rules == NULL) return;
+  const bool well = k->start < sp->well_end && k->stop <= sp->well_end && sp->at < sp->well_end;
+  const bool malformed = utf8_length(r->text + k->start, r->stop - k->start) == 0;
+  if (!malformed && !(well && scan_same_end(rules, r->text, k->start, sp->at, k->stop, sp->well_end)))
+    return;
+  if (malformed) sp->well_start = sp->well_end = k->stop;
+  sp->base = sp->at;
+  sp->ends[0] = k->stop - sp->at;
+  sp->next = 0;
+  sp->n = 1;
+}
+
 static bpe_status piece_of(rewalk *r, size_t start, size_t stop, bpe_piece *p, bpe_error *e) {
   const size_t longest = bpe_coder_model(r->coder)->v.longest;
+  const size_t *ends;
   *p = (bpe_piece){.start = start, .stop = stop};
   const bool is_long = stop - start > LONG_PIECE && stop - start > longest;
-  if (is_long && find_known(r->known, p)) return BPE_OK;
+  if (is_long && rewalk_find_known(r->known, p, &ends)) return BPE_OK;
   const bpe_status st = coder_piece(r->coder, r->text, r->len, &r->options, p, e);
   return st == BPE_OK && is_long && r->known == &r->own ? keep(r, p, e) : st;
 }
@@ -158,6 +180,7 @@ bpe_status rewalk_next(rewalk *r, bpe_piece *p, bpe_error *e) {
   bpe_status st;
   if (r->split.at < r->split.end) {
     const size_t start = r->split.at;
+    find_end(r);
     st = split_next(&r->split, e);
     if (st == BPE_OK) st = piece_of(r, start, r->split.at, p, e);
   } else if (r->special.start < r->stop) {

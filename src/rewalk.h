@@ -58,6 +58,9 @@ void rewalk_clear(rewalk *);
 /* The text is text[from .. to), of text[0 .. len) that may be read. */
 bpe_status rewalk_start(rewalk *, const uint8_t *text, size_t len, size_t from, size_t to,
                         bpe_error *);
+/* Fills the ids of a piece that is kept, or part of a kept one, and *ends with where its tokens end.
+** False: it is not. */
+bool rewalk_find_known(const long_piece *, bpe_piece *, const size_t **ends);
 /* From now on the text is what follows `at`, an end of a token at most as far as the walk is. */
 bpe_status rewalk_seek(rewalk *, size_t at, bpe_error *);
 /* BPE_OK: the next piece, offsets of the whole text; BPE_DONE: there is none. */

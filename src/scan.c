@@ -9,8 +9,8 @@
 **   o200k    [^\r\nLN]?U*W+(?i:C)?|[^\r\nLN]?U+W*(?i:C)?|N{1,3}| ?[^\sLN]+[\r\n/]*|\s*[\r\n]+
 **            |\s+(?!\S)|\s+        where U = [Lu Lt Lm Lo M], W = [Ll Lm Lo M]
 **   tekken   the same without (?i:C)?, and N for N{1,3}
-**   deepseek3  N{1,3} is cut out first, then [U+4E00-9FA5 U+3040-30FF]+; what lies between is cut by
-**            A[A-Za-z]+|[^\r\nLPS]?[LM]+| ?[PS]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
+**   deepseek3  N{1,3} is cut out first, then [U+4E00-9FA5 U+3040-30FF]+; what lies between is cut
+**            by A[A-Za-z]+|[^\r\nLPS]?[LM]+| ?[PS]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
 **            where A is ASCII's punctuation; what that leaves over are pieces too
 **   whitespace  \s+|\S+
 **   words    [LMN_]+|\s+|[^\sLMN_]+
@@ -380,4 +380,44 @@ size_t scan_settled(const uint8_t *s, size_t len) {
   while (at > 0 && (s[at] & 0xc0) == 0x80) at--;
   const size_t space = run_start(s, at, SET_SPACE), word = run_start(s, at, SET_U);
   return space < word ? space : word;
+}
+
+/* The class that 16 characters from s[at] on share, well before `end`; CLASS_END: they do not. */
+static unsigned shared_class(const uint8_t *s, size_t at, size_t end) {
+  enum { SHARED = 16, AHEAD = 8 };
+  unsigned shared = CLASS_END;
+  for (int i = 0; i < SHARED; i++) {
+    size_t n;
+    if (end - at <= AHEAD) return CLASS_END;
+    const unsigned class = class_at(s, at, end, &n);
+    if (i > 0 && class != shared) return CLASS_END;
+    shared = class;
+    at += n;
+  }
+  return shared;
+}
+
+/* A run that lasts from before `at` to `end` is met again at `at`, in the same state, but where two
+** kinds of runs look alike: newlines and slashes may be the tail of a run of others, and letters
+** without case may be part of U* or of W+, which part only before a capital. */
+bool scan_same_end(const scan_rules *r, const uint8_t *s, size_t from, size_t at, size_t end,
+                   size_t len) {
+  const unsigned class = shared_class(s, at, end);
+  const bool cased = r->piece == o200k_piece;
+  size_t n, m;
+  if (r->piece == gpt2_piece) return class != CLASS_END;
+  if (r->piece != cl100k_piece && !cased) return false;
+  switch (class) {
+    case CLASS_SPACE: /* a run of white space begins with two */
+      return class_at(s, from, len, &n) == CLASS_SPACE &&
+             class_at(s, from + n, len, &m) == CLASS_SPACE;
+    case CLASS_UPPER:
+    case CLASS_LOWER: return true;
+    case CLASS_LETTER: return !cased || class_at(s, end, len, &n) != CLASS_UPPER;
+    case CLASS_MARK: return !cased;
+    case CLASS_PUNCT: return s[at] != '/';
+    case CLASS_SYMBOL:
+    case CLASS_OTHER: return true;
+    default: return false;
+  }
 }

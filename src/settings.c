@@ -212,9 +212,10 @@ static bpe_status read_format(const doc_node *root, bpe_error *e) {
 
 static bpe_status read_all(bpe_builder *b, const doc_node *root, const char *pattern,
                            size_t pattern_len, bpe_error *e) {
-  static const char *const keys[] = {"format", "regex", "whole", "bos", "eos", "normalizer",
-                                     "characters", "strip", "fallback", "unused", "merging",
-                                     "lstrip", "rstrip", "word", "late", "names", NULL};
+  static const char *const keys[] = {"format",     "regex",      "whole",  "bos",      "eos",
+                                     "normalizer", "characters", "strip",  "fallback", "unused",
+                                     "merging",    "lstrip",     "rstrip", "word",     "late",
+                                     "names",      NULL};
   bool is_regex = false, whole = false, chars = false;
   bpe_status st = read_format(root, e);
   if (st == BPE_OK) st = doc_keys(root, what, keys, e);
@@ -238,8 +239,8 @@ static bpe_status read_all(bpe_builder *b, const doc_node *root, const char *pat
   return BPE_OK;
 }
 
-void bpe_builder_settings(bpe_builder *b, const char *pattern, size_t pattern_len,
-                          const char *json, size_t len) {
+void bpe_builder_settings(bpe_builder *b, const char *pattern, size_t pattern_len, const char *json,
+                          size_t len) {
   if (builder_failed(b)) return;
   doc d;
   if (doc_parse(builder_alloc(b), json, len, what, builder_error(b), &d) == BPE_OK)

@@ -197,7 +197,8 @@ static bool apply_flags(unsigned flags, const uint8_t *text, size_t from, size_t
     }
   }
   if (flags & ENTRY_RSTRIP)
-    while (stop < len && is_space(text + stop, len - stop)) stop += utf8_length(text + stop, len - stop);
+    while (stop < len && is_space(text + stop, len - stop))
+      stop += utf8_length(text + stop, len - stop);
   m->len = stop - m->start;
   return true;
 }

@@ -55,7 +55,7 @@ bpe_status bpe_stream_new(bpe_coder *c, const bpe_walk_options *o, bpe_error *e,
   if (p->scan == NULL)
     return set_error(e, BPE_MISUSE, 0, "a tokenizer with this pattern cannot stream: %.60s",
                      p->text);
-  if (m->normalizer != NULL)
+  if (m->alters)
     return set_error(e, BPE_MISUSE, 0, "a tokenizer that normalizes text cannot stream");
   if (!special_is_plain(finder) || !special_is_plain(o->forbidden))
     return set_error(e, BPE_MISUSE, 0,
@@ -110,7 +110,7 @@ static bpe_status check_forbidden(bpe_stream *s, bpe_error *e) {
 static void forget(bpe_stream *s) {
   size_t done = s->at;
   if (s->forbidden != NULL && s->bad_from < done) done = s->bad_from;
-  if (done < s->n / 2) return; /* moving costs more than it gains */
+  if (done == 0 || done < s->n / 2) return; /* moving would cost more than it gains */
   memmove(s->bytes, s->bytes + done, s->n - done);
   s->n -= done;
   s->at -= done;

@@ -14,22 +14,21 @@
 #include "pool.h"
 #include "train_queue.h"
 
-enum { MAX_VOCAB = INT32_MAX, PROGRESS_NS = 100000000 };
+enum { MAX_VOCAB = INT32_MAX, MAX_THREADS = 1024, PROGRESS_NS = 100000000 };
 
 struct bpe_trainer {
   bpe_alloc alloc;
-  bpe_train_options o; /* what it points at is copied: */
+  bpe_train_options o;  /* what it points at is copied: */
   bpe_pattern *pattern; /* owned, as is all below; what the model gets */
   bpe_pattern *none;    /* what is applied when texts are pieces */
   bpe_finder *finder;
-  bpe_name *specials;   /* the texts lie behind the list */
-  uint32_t *wraps;      /* BOS, then EOS */
+  bpe_name *specials; /* the texts lie behind the list */
+  uint32_t *wraps;    /* BOS, then EOS */
   crew *crew;
-  uint32_t wanted; /* merges */
-  unsigned threads;
+  uint32_t wanted;      /* merges */
   uint64_t rows, bytes; /* bytes: of all texts, which is where the next one's place begins */
   uint64_t started, counted, next_progress; /* nanoseconds */
-  bpe_status status; /* the first failure */
+  bpe_status status;                        /* the first failure */
   bpe_error error;
 };
 
@@ -98,10 +97,10 @@ static bpe_status hire(bpe_trainer *t, bpe_error *e) {
   size_t longest = 0;
   for (size_t i = 0; i < t->o.n_specials; i++)
     if (t->specials[i].len > longest) longest = t->specials[i].len;
-  t->threads = t->o.threads != 0 ? t->o.threads : pool_cores();
-  if (t->threads > 1024) t->threads = 1024;
+  unsigned threads = t->o.threads != 0 ? t->o.threads : pool_cores();
+  if (threads > MAX_THREADS) threads = MAX_THREADS;
   const crew_options o = {
-      .n_workers = t->threads - 1,
+      .n_workers = threads - 1,
       .rules = {.specials = t->o.n_specials > 0 ? t->finder : NULL,
                 .longest_special = longest,
                 .skip_space = p->scan != NULL && p->len == sizeof whitespace - 1 &&
@@ -156,8 +155,7 @@ void bpe_trainer_free(bpe_trainer *t) {
 
 /* ---- Rows ---------------------------------------------------------------------------------- */
 
-static bpe_status keep_failure(bpe_trainer *t, bpe_status st, const bpe_error *own,
-                               bpe_error *e) {
+static bpe_status keep_failure(bpe_trainer *t, bpe_status st, const bpe_error *own, bpe_error *e) {
   if (st == BPE_OK) return st;
   if (t->status == BPE_OK) {
     t->status = st;
@@ -191,12 +189,10 @@ bpe_status bpe_trainer_add(bpe_trainer *t, const void *text, size_t len, uint64_
   if (t->status != BPE_OK) return keep_failure(t, t->status, &own, e);
   if (weight == 0) return BPE_OK;
   bpe_status st;
-  if (weight > COUNT_MAX)
-    st = set_error(&own, BPE_MISUSE, 0, "weight is over 2^63 - 1");
+  if (weight > COUNT_MAX) st = set_error(&own, BPE_MISUSE, 0, "weight is over 2^63 - 1");
   else if (len > COUNT_MAX - t->bytes)
     st = set_error(&own, BPE_TOOBIG, 0, "more than 2^63 - 1 bytes of text");
-  else
-    st = crew_add(t->crew, text, len, weight, t->bytes, &own);
+  else st = crew_add(t->crew, text, len, weight, t->bytes, &own);
   if (st != BPE_OK) return keep_failure(t, st, &own, e);
   t->rows++;
   t->bytes += len;
@@ -211,8 +207,7 @@ static void order_bytes(bool gpt2, uint8_t out[256]) {
   int n = 0;
   for (int pass = 0; pass < 2; pass++)
     for (int b = 0; b < 256; b++) {
-      const bool printable =
-          (b >= '!' && b <= '~') || (b >= 0xa1 && b <= 0xac) || b >= 0xae;
+      const bool printable = (b >= '!' && b <= '~') || (b >= 0xa1 && b <= 0xac) || b >= 0xae;
       if (gpt2 ? printable == (pass == 0) : pass == 0) out[n++] = (uint8_t)b;
     }
 }
@@ -224,9 +219,9 @@ typedef struct layout {
 
 static layout lay_out_ids(bpe_place place, uint32_t n_specials, uint32_t n_merges) {
   switch (place) {
-    case BPE_PLACE_FIRST: return (layout){n_specials, n_specials + 256, 0};
-    case BPE_PLACE_AFTER_BYTES: return (layout){0, 256 + n_specials, 256};
-    default: return (layout){0, 256, 256 + n_merges};
+  case BPE_PLACE_FIRST: return (layout){n_specials, n_specials + 256, 0};
+  case BPE_PLACE_AFTER_BYTES: return (layout){0, 256 + n_specials, 256};
+  default: return (layout){0, 256, 256 + n_merges};
   }
 }
 
@@ -280,7 +275,6 @@ static bpe_status add_stats(const bpe_trainer *t, const train_state *s, const fi
   add_figure(&b, ",\"tokens\":", add_up(tokens, f->singles, 1));
   add_figure(&b, ",\"merges\":", s->n_merges);
   add_figure(&b, ",\"merges_wanted\":", t->wanted);
-  add_figure(&b, ",\"threads\":", t->threads);
   add_seconds(&b, ",\"seconds_counting\":", t->counted - t->started);
   add_seconds(&b, ",\"seconds_merging\":", pool_clock() - t->counted);
   bpe_buffer_append(&b, "}", 1);
@@ -300,8 +294,7 @@ static void add_specials(const bpe_trainer *t, const layout *ids, bpe_builder *t
 
 static bpe_status make_model(bpe_trainer *t, train_state *s, const figures *f, bpe_error *e,
                              bpe_model **out) {
-  const layout ids =
-      lay_out_ids(t->o.place, (uint32_t)t->o.n_specials, (uint32_t)s->n_merges);
+  const layout ids = lay_out_ids(t->o.place, (uint32_t)t->o.n_specials, (uint32_t)s->n_merges);
   const uint32_t beyond = ids.merges - 256; /* of a merge's symbol to its id */
   uint64_t tokens;
   bpe_status st = train_tokens(s, &tokens, e);

@@ -32,7 +32,7 @@ typedef struct train_pair {
 } train_pair;
 
 typedef struct train_symbol {
-  uint64_t start; /* its first 8 bytes, the first highest: compares as they do */
+  uint64_t start;   /* its first 8 bytes, the first highest: compares as they do */
   uint32_t at, len; /* its bytes: text[at .. at + len) */
 } train_symbol;
 

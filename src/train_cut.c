@@ -24,7 +24,8 @@ static bool is_run(const vocab *v, bpe_kind kind, uint32_t from, uint32_t n) {
 /* Every id has one entry, and the kinds stand as training puts them. */
 static bool find_shape(const bpe_model *m, shape *s) {
   const vocab *v = &m->v;
-  if (m->normalizer != NULL || v->whole || v->n_entries != v->n_dense || v->n_entries < 256 + v->n_merges)
+  if (m->normalizer != NULL || v->whole || v->n_entries != v->n_dense ||
+      v->n_entries < 256 + v->n_merges)
     return false;
   const uint32_t n = (uint32_t)v->n_entries, merges = (uint32_t)v->n_merges;
   *s = (shape){.n_specials = n - 256 - merges, .n_merges = merges};

@@ -150,44 +150,34 @@ static bool may_merge(const train_state *t, uint32_t left, uint32_t right) {
   return (uint64_t)t->symbols[left].len + t->symbols[right].len <= t->max_len;
 }
 
-/* How often each pair of bytes occurs: `grid` by left and right symbol. */
-static bpe_status count_pairs(train_state *t, train_pair *grid, bpe_error *e) {
-  for (size_t k = 0; k < t->n_pieces; k++) {
-    const uint64_t weight = t->weights[k];
-    size_t i = t->starts[k];
-    for (; t->symbol[i + 1] != TRAIN_NONE; i++) {
-      train_pair *p = &grid[t->symbol[i] << 8 | t->symbol[i + 1]];
-      p->count += weight;
-      if (p->count > COUNT_MAX)
-        return set_error(e, BPE_TOOBIG, 0, "weights of a pair add up to more than 2^63 - 1");
-      p->n++;
-      if (i % STOP_INTERVAL == 0) {
-        const bpe_status st = train_work(t, STOP_INTERVAL / 4, e);
-        if (st != BPE_OK) return st;
-      }
-    }
-    const bpe_status st = train_work(t, 8, e);
-    if (st != BPE_OK) return st;
-  }
-  return BPE_OK;
-}
-
-/* Makes pairs of the grid's, whose numbers and lists' places are noted in it. */
-static bpe_status make_pairs(train_state *t, train_pair *grid, bpe_error *e) {
+/* Makes the pairs of single bytes and counts them; grid[left << 8 | right] is a pair's number. */
+static bpe_status count_pairs(train_state *t, uint32_t *grid, bpe_error *e) {
   uint32_t number;
   bpe_status st = new_pair(t, TRAIN_NONE, TRAIN_NONE, &number, e); /* dull */
-  for (uint32_t i = 0; i < 1 << 16 && st == BPE_OK; i++) {
-    train_pair *p = &grid[i];
-    p->next = dull;
-    if (p->count < t->min_count || !may_merge(t, i >> 8, i & 255)) continue;
-    st = new_pair(t, i >> 8, i & 255, &p->next, e);
-    if (st != BPE_OK) break;
-    train_pair *made = &t->pairs[p->next];
-    made->count = p->count;
-    made->at = (uint32_t)t->lists_len;
-    t->lists_len += p->n;
+  for (size_t i = 0; i + 1 < t->n_slots && st == BPE_OK; i++) {
+    const uint32_t left = t->symbol[i], right = t->symbol[i + 1];
+    if (i % STOP_INTERVAL == 0) st = train_work(t, STOP_INTERVAL / 4, e);
+    if (left == TRAIN_NONE || right == TRAIN_NONE) continue;
+    uint32_t *of = &grid[left << 8 | right];
+    if (*of == dull && st == BPE_OK) st = new_pair(t, left, right, of, e);
+    train_pair *p = &t->pairs[*of];
+    p->count += weight_at(t, (uint32_t)i);
+    p->n++;
+    if (p->count > COUNT_MAX)
+      st = set_error(e, BPE_TOOBIG, 0, "weights of a pair add up to more than 2^63 - 1");
   }
-  if (st != BPE_OK) return st;
+  return st;
+}
+
+/* Gives every pair that may merge a place for its list; the others count nothing from now on. */
+static bpe_status place_pairs(train_state *t, bpe_error *e) {
+  for (size_t k = 1; k < t->n_pairs; k++) {
+    train_pair *p = &t->pairs[k];
+    p->at = (uint32_t)t->lists_len;
+    if (p->count < t->min_count || !may_merge(t, p->left, p->right)) p->count = 0;
+    else t->lists_len += p->n;
+    p->n = 0;
+  }
   t->lists_cap = t->lists_len + t->lists_len / 4 + 16;
   t->lists = mem_new(&t->alloc, t->lists_cap, sizeof *t->lists);
   return t->lists == NULL ? set_nomem(e) : BPE_OK;
@@ -198,19 +188,19 @@ static void list_slot(train_state *t, uint32_t pair, uint32_t slot) {
   t->lists[p->at + p->n++] = slot;
 }
 
-static bpe_status list_pairs(train_state *t, const train_pair *grid, bpe_error *e) {
-  for (size_t i = 0; i + 1 < t->n_slots; i++) {
+static bpe_status list_pairs(train_state *t, const uint32_t *grid, bpe_error *e) {
+  for (size_t i = 0; i < t->n_slots; i++) {
     t->pair[i] = TRAIN_NONE;
-    if (t->symbol[i] != TRAIN_NONE && t->symbol[i + 1] != TRAIN_NONE) {
-      t->pair[i] = grid[t->symbol[i] << 8 | t->symbol[i + 1]].next;
-      if (t->pair[i] != dull) list_slot(t, t->pair[i], (uint32_t)i);
+    if (i + 1 < t->n_slots && t->symbol[i] != TRAIN_NONE && t->symbol[i + 1] != TRAIN_NONE) {
+      const uint32_t pair = grid[t->symbol[i] << 8 | t->symbol[i + 1]];
+      t->pair[i] = t->pairs[pair].count > 0 ? pair : dull;
+      if (t->pair[i] != dull) list_slot(t, pair, (uint32_t)i);
     }
     if (i % STOP_INTERVAL == 0) {
       const bpe_status st = train_work(t, STOP_INTERVAL / 4, e);
       if (st != BPE_OK) return st;
     }
   }
-  t->pair[t->n_slots - 1] = TRAIN_NONE;
   return BPE_OK;
 }
 
@@ -249,7 +239,7 @@ bpe_status train_start(train_state *t, const count_table *table, const uint8_t o
   t->starts = mem_new(&t->alloc, table->n, sizeof *t->starts);
   t->weights = mem_new(&t->alloc, table->n, sizeof *t->weights);
   t->piece_of = mem_new(&t->alloc, n / BLOCK + 1, sizeof *t->piece_of);
-  train_pair *grid = mem_zero(&t->alloc, 1 << 16, sizeof *grid);
+  uint32_t *grid = mem_zero(&t->alloc, 1 << 16, sizeof *grid); /* all dull */
   bpe_status st = BPE_NOMEM;
   if (t->text == NULL || t->symbol == NULL || t->starts == NULL || t->weights == NULL ||
       t->piece_of == NULL || grid == NULL) {
@@ -259,7 +249,7 @@ bpe_status train_start(train_state *t, const count_table *table, const uint8_t o
   st = byte_symbols(t, order, e);
   if (st == BPE_OK) st = lay_out(t, table, order, e);
   if (st == BPE_OK) st = count_pairs(t, grid, e);
-  if (st == BPE_OK) st = make_pairs(t, grid, e);
+  if (st == BPE_OK) st = place_pairs(t, e);
   if (st != BPE_OK) goto done;
   t->pair = mem_new(&t->alloc, n, sizeof *t->pair);
   st = t->pair == NULL ? set_nomem(e) : list_pairs(t, grid, e);
@@ -357,8 +347,7 @@ static bpe_status place_lists(train_state *t, size_t first_new, uint32_t kept, b
     if (st != BPE_OK) return st;
     if (n >= TRAIN_NONE - t->lists_len)
       return set_error(e, BPE_TOOBIG, 0, "too much distinct text");
-    if (!mem_grow(&t->alloc, (void **)&t->lists, &t->lists_cap, t->lists_len + n,
-                  sizeof *t->lists))
+    if (!mem_grow(&t->alloc, (void **)&t->lists, &t->lists_cap, t->lists_len + n, sizeof *t->lists))
       return set_nomem(e);
   }
   for (size_t k = first_new; k < t->n_pairs; k++) {
@@ -412,12 +401,10 @@ bpe_status train_merge_pair(train_state *t, uint32_t number, size_t *first_new, 
   const uint32_t to = (uint32_t)t->n_symbols, at = train_first_slot(t, number);
   train_pair *pair = &t->pairs[number];
   *first_new = t->n_pairs;
-  if (!mem_grow(&t->alloc, (void **)&t->merges, &t->merges_cap, t->n_merges + 1,
-                sizeof *t->merges))
+  if (!mem_grow(&t->alloc, (void **)&t->merges, &t->merges_cap, t->n_merges + 1, sizeof *t->merges))
     return set_nomem(e);
   t->merges[t->n_merges++] = (train_merge){pair->left, pair->right, pair->count};
-  bpe_status st =
-      new_symbol(t, at, t->symbols[pair->left].len + t->symbols[pair->right].len, e);
+  bpe_status st = new_symbol(t, at, t->symbols[pair->left].len + t->symbols[pair->right].len, e);
   if (st == BPE_OK) st = merge_all(t, number, to, *first_new, e);
   if (st == BPE_OK) st = place_lists(t, *first_new, number, e);
   if (st == BPE_OK) st = list_all(t, &t->pairs[number], to, e);

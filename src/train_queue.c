@@ -2,8 +2,8 @@
 #include "train_queue.h"
 
 enum {
-  MANTISSA = 10,                           /* bits of a count that tell buckets apart */
-  EXACT = 2 << MANTISSA,                   /* counts below have a bucket each */
+  MANTISSA = 10,         /* bits of a count that tell buckets apart */
+  EXACT = 2 << MANTISSA, /* counts below have a bucket each */
   N_BUCKETS = EXACT + (62 - MANTISSA) * (1 << MANTISSA) /* counts are below 2^63 */
 };
 

@@ -11,6 +11,7 @@
 void vocab_clear(vocab *v) {
   const bpe_alloc a = v->alloc;
   mem_free(&a, v->entries);
+  mem_free(&a, v->named);
   mem_free(&a, v->slab);
   mem_free(&a, v->merges);
   mem_free(&a, v->counts);
@@ -90,6 +91,16 @@ static void index_some(vocab *v, bool last) {
     while (v->byte_slots[i] != 0) i = (i + 1) & v->byte_mask;
     v->byte_slots[i] = key_hash(key) >> 32 << 32 | (k + 1);
   }
+}
+
+static bpe_status list_named(vocab *v, bpe_error *e) {
+  size_t n = 0;
+  for (size_t i = 0; i < v->n_entries; i++) n += v->entries[i].kind != BPE_TOKEN;
+  v->named = mem_new(&v->alloc, n, sizeof *v->named);
+  if (v->named == NULL) return set_nomem(e);
+  for (size_t i = 0; i < v->n_entries; i++)
+    if (v->entries[i].kind != BPE_TOKEN) v->named[v->n_named++] = (uint32_t)i;
+  return BPE_OK;
 }
 
 static bpe_status index_bytes(vocab *v, bpe_error *e) {
@@ -197,6 +208,7 @@ static bpe_status index_byte_pairs(vocab *v, bpe_error *e) {
 
 bpe_status vocab_seal(vocab *v, bpe_error *e) {
   bpe_status st = seal_entries(v, e);
+  if (st == BPE_OK) st = list_named(v, e);
   if (st == BPE_OK) st = index_bytes(v, e);
   if (st == BPE_OK) st = index_merges(v, e);
   if (st == BPE_OK) st = index_byte_pairs(v, e);

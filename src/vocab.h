@@ -45,6 +45,8 @@ typedef struct vocab {
   size_t n_entries, entries_cap;
   size_t n_ids;    /* distinct ids */
   size_t n_dense;  /* entries[i].id == i for all i below */
+  uint32_t *named; /* owned; the entries that are no BPE_TOKEN, in order: few */
+  size_t n_named;
   uint8_t *slab;   /* owned */
   size_t slab_len, slab_cap;
   vocab_merge *merges; /* owned, by (rank, left, right) */

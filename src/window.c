@@ -1,9 +1,10 @@
 /* window.c - texts cut to a number of tokens: limits that still hold when one counts again.
 **
-** Counts do not add up, and a prefix can have more tokens than the text it was cut from:
+** Counts do not add up: what a start of a text is split into, and merged to, depends on what comes
+** behind it. In cl100k,
 **
-**     text      "23" " " " \tx"          3 tokens, say
-**     first 2   "23" "  "                but "23  " alone is split otherwise, and may have 3
+**     "23" "  " TAB "7"     has four tokens; its first three alone,
+**     "23" "  TAB"          are two; and with other vocabularies they may as well be more
 **
 ** So each candidate, the end of token k for k = most, most - 1, ..., is counted by itself and the
 ** first that holds is taken. Counting again is cheap, because only the last pieces can differ:
@@ -161,12 +162,10 @@ static bpe_status ends_of(bpe_windows *w, size_t i, const size_t **ends, size_t 
                           bpe_error *e) {
   const vocab *v = &bpe_coder_model(w->coder)->v;
   bpe_piece p = {.start = w->marks[i].start, .stop = mark_stop(w, i)};
-  const long_piece *k = &w->main.own;
   *n = 1;
   if (!w->marks[i].single) {
-    if (k->start != k->stop && k->start == p.start && k->stop == p.stop) {
-      *ends = k->ends;
-      *n = k->n;
+    if (p.stop - p.start > v->longest && rewalk_find_known(&w->main.own, &p, ends)) {
+      *n = p.n_ids;
       return BPE_OK;
     }
     const bpe_status st = coder_piece(w->coder, w->text, w->len, &w->options, &p, e);
@@ -440,7 +439,7 @@ static bpe_status mark_again(bpe_windows *w, size_t from, size_t to, bpe_error *
 }
 
 static bpe_status no_window(const bpe_windows *w, bpe_error *e) {
-  return set_error(e, BPE_TOOBIG, w->from, "the character at byte %llu has more tokens than %llu",
+  return set_error(e, BPE_TOOBIG, w->from, "what begins at byte %llu needs more than %llu tokens",
                    (unsigned long long)w->from, (unsigned long long)w->how.most);
 }
 

@@ -4,7 +4,7 @@
 # SQLite loads extensions into one namespace. A symbol of ours that is visible could be taken for
 # another extension's, and one that we leave open could be bound to another's copy. So:
 # (1) exactly one symbol is defined: the entry point;
-# (2) nothing of SQLite, PCRE2 or yajl is left undefined: the first comes through the pointer that
+# (2) nothing of SQLite, PCRE2, yajl or utf8proc is left undefined: the first comes through the pointer that
 #     SQLite passes in, the others are inside;
 # (3) none of their libraries is needed at load time.
 #
@@ -33,13 +33,13 @@ defined=$(nm -D --defined-only "$ext" | awk '{print $NF}' | sort | tr '\n' ' ')
 check 'defined symbols' 'sqlite3_bpe_init ' "$defined"
 
 undefined=$(nm -D --undefined-only "$ext" | awk '{print $NF}')
-for prefix in sqlite3_ pcre2_ yajl_ json_ bpe_; do
+for prefix in sqlite3_ pcre2_ yajl_ utf8proc_ json_ bpe_; do
   found=$(printf '%s\n' "$undefined" | grep "^_*$prefix" | sort | tr '\n' ' ')
   check "undefined symbols with $prefix" '' "$found"
 done
 
 needed=$(objdump -p "$ext" | awk '$1 == "NEEDED" {print $2}')
-for library in libsqlite3 libpcre2 libyajl libjansson; do
+for library in libsqlite3 libpcre2 libyajl libutf8proc libjansson; do
   found=$(printf '%s\n' "$needed" | grep "^$library" | tr '\n' ' ')
   check "needed libraries named $library" '' "$found"
 done

@@ -4,7 +4,7 @@
 # Each line of the table names a room and the rooms whose headers it may include; a room's .c
 # may always include its own .h. Beside them: bpe.h for all, base.h for src/. What is not in the
 # table is refused, so a new room has to say where it stands. Further rules: src/ never names
-# sqlite3, ext/ sees only bpe.h and ext.h, pcre2.h is regex.c's alone, yajl is json.c's alone.
+# sqlite3, ext/ sees only bpe.h and ext.h, pcre2.h is regex.c's alone, yajl is doc.c's and json.c's.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 table='
@@ -16,11 +16,11 @@ map: base
 sha256:
 scan: utf8 unicode
 regex: utf8
-split: scan regex utf8 unicode
-special: base
+split: scan regex doc utf8 unicode
+special: vocab unicode utf8
 vocab: map
-merge: vocab
-model: special split vocab
+merge: vocab utf8
+model: normalize special split vocab
 builder: merge model
 model_digest: model sha256
 encode: merge model
@@ -30,7 +30,31 @@ window: rewalk natural utf8 encode merge model
 trace: encode merge model
 stream: encode merge model utf8
 decode: model
+doc: base
+normalize: doc utf8
+settings: doc model
+model_blob: model sha256
+bytelevel: base utf8
+published: base
+import: bytelevel doc model
+import_tiktoken: bytelevel import
+import_minbpe: import published
+import_gpt2: bytelevel import
+import_plain: import
+import_stages: import published
+import_hf: bytelevel import_stages
+export: bytelevel doc model
+export_text: bytelevel export published utf8
+export_hf: bytelevel doc export published
 builtin: model builtin_data
+pool:
+count: map
+reader: count special split unicode utf8
+crew: pool reader
+train: count crew model pool train_queue
+train_merge: train
+train_queue: train
+train_cut: model
 builtin_data:
 '
 passed=0 failed=0

@@ -270,7 +270,7 @@ static void run_all(const options *o, tally *sum) {
       run_job(&j, k);
       fflush(stdout);
       const bool told = write(ends[1], &j.t, sizeof j.t) == (ssize_t)sizeof j.t;
-      _exit(told ? 0 : 2);
+      exit(told ? 0 : 2); /* not _exit: a leak checker reports at exit */
     }
     close(ends[1]);
     from[k] = ends[0];

@@ -37,7 +37,9 @@ static bool compare_class(const prop_world *w, bpe_coder *coder, const uint8_t *
   bpe_walk *walk = NULL;
   bpe_pattern *pattern = NULL;
   bpe_piece piece;
-  bool ok = bpe_pattern_new(&w->alloc, class, strlen(class), true, NULL, &pattern) == BPE_OK &&
+  char regex[32]; /* in a group, because a bare class may be the name of a scanner to the core */
+  snprintf(regex, sizeof regex, "(?:%s)", class);
+  bool ok = bpe_pattern_new(&w->alloc, regex, strlen(regex), true, NULL, &pattern) == BPE_OK &&
             bpe_walk_new(coder, NULL, &walk) == BPE_OK;
   const bpe_walk_options options = {.pattern = pattern, .split_only = true};
   ok = ok && bpe_walk_start(walk, text, len, &options, NULL) == BPE_OK;
@@ -462,19 +464,46 @@ static const char *const regexes[] = {
   "(?i:'s|'t|'re)|\\p{Lu}?\\p{Ll}+|[^\\p{Ll}]", "\\s++$|\\s+(?!\\S)|\\s|\\p{L}++",
   CL100K_REWRITTEN, GPT2_REWRITTEN};
 
-static void make_pattern(maker *m, prop_world *w, bool *is_regex, char name[64]) {
-  const char *text = "none";
-  *is_regex = prop_one_in(m->rng, 3);
-  if (*is_regex) {
-    text = regexes[prop_below(m->rng, sizeof regexes / sizeof *regexes)];
-  } else if (prop_one_in(m->rng, 2)) {
-    uint32_t n = 0;
-    while (bpe_pattern_name((int)n)) n++;
-    text = bpe_pattern_name((int)prop_below(m->rng, n));
+/* Patterns one inside the other, as the core and as the oracle spell them. */
+static const struct {
+  const char *json, *lines;
+} chains[] = {
+  {"[{\"regex\":\"\\\\p{N}{1,3}\"},{\"regex\":\"[ab]+(?!\\\\S)|\\\\s+\"}]",
+   "\\p{N}{1,3}\n[ab]+(?!\\S)|\\s+"},
+  {"[\"whitespace\",{\"regex\":\"[a-c]+\"},{\"regex\":\"b|\\\\p{L}\"}]",
+   "\\s+|\\S+\n[a-c]+\nb|\\p{L}"}};
+
+/* A pattern's text for the core and what the oracle takes for it. */
+typedef struct choice {
+  const char *text, *published;
+  bool is_regex;
+} choice;
+
+static choice choose_pattern(prop_rng *rng) {
+  const char *name = "none";
+  uint32_t n = 0;
+  while (bpe_pattern_name((int)n)) n++;
+  const char *any = bpe_pattern_name((int)prop_below(rng, n));
+  switch (prop_below(rng, 6)) {
+    case 0: name = any; break;
+    case 1: { /* a published string, said as a regex */
+      const char *text = oracle_pattern(any);
+      if (*text && !strchr(text, '\n')) return (choice){text, text, true};
+      break;
+    }
+    case 2: case 3: {
+      const char *text = regexes[prop_below(rng, sizeof regexes / sizeof *regexes)];
+      return (choice){text, text, true};
+    }
+    case 4:
+      if (prop_one_in(rng, 3)) {
+        const uint32_t i = prop_below(rng, sizeof chains / sizeof *chains);
+        return (choice){chains[i].json, chains[i].lines, false};
+      }
+      break;
+    default: break;
   }
-  m->s->oracle.regex = prop_world_regex(w, *is_regex ? text : oracle_pattern(text));
-  bpe_builder_pattern(m->b, text, strlen(text), *is_regex);
-  snprintf(name, 64, "%.60s", text);
+  return (choice){name, oracle_pattern(name), false};
 }
 
 /* A short list of bytes, or for a chain a longer one in order: letters, so that patterns do not cut
@@ -500,16 +529,16 @@ bool prop_subject_random(prop_subject *s, prop_world *w, uint64_t seed, uint64_t
   if (family < 2) make_rank_file(&m);
   else make_merge_list(&m, family == 2);
   make_specials(&m);
-  bool is_regex;
-  char pattern[64];
-  make_pattern(&m, w, &is_regex, pattern);
-  snprintf(s->name, sizeof s->name, "random %s %llu, %u ids%s, pattern %s",
+  const choice pattern = choose_pattern(&rng);
+  s->oracle.regex = prop_world_regex(w, pattern.published);
+  bpe_builder_pattern(m.b, pattern.text, strlen(pattern.text), pattern.is_regex);
+  snprintf(s->name, sizeof s->name, "random %s %llu, %u ids%s, pattern %.60s",
            family < 3 ? families[family] : "merge list", (unsigned long long)number, m.next_id,
-           s->oracle.whole ? ", whole" : "", pattern);
+           s->oracle.whole ? ", whole" : "", pattern.text);
   bpe_error e = {0};
   if (bpe_builder_finish(m.b, &e, &s->model) != BPE_OK) return refused(s, "builder", &e);
   if (!complete(s, w)) return false;
-  if (!is_regex) return true;
+  if (!pattern.is_regex && pattern.text[0] != '[') return true;
   if (!compared && !compare_classes(w, s->coder)) return refused(s, "classes by regex", &e);
   compared = true;
   s->source.avoid = is_avoided;

@@ -18,7 +18,7 @@
 #include "../src/bpe.h"
 #include "prop_text.h"
 
-enum { PROP_PATTERNS = 32, PROP_OTHERS = 16, PROP_FOUND = 8, PROP_WRAP = 2 };
+enum { PROP_PATTERNS = 48, PROP_OTHERS = 16, PROP_FOUND = 8, PROP_WRAP = 2 };
 
 /* What subjects share: reference data, compiled patterns and tables, made when first used. */
 typedef struct prop_world {

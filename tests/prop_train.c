@@ -1,6 +1,6 @@
 /* prop_train.c - random corpora through the trainer and through the oracle, which must agree.
 **
-**     prop_train [--cases N] [--seed S] [--only CASE] [--classes FILE]
+**     prop_train [--cases N] [--seed S] [--only CASE] [--classes FILE] [--sabotage 1]
 **
 ** A case is some short rows over few characters, so that ties and overlaps are the rule, with
 ** random weights and options. Checked: every merge and its count; ids; the number of tokens left;
@@ -8,7 +8,8 @@
 ** already give the same model; that a cut model is the smaller training; that no two tokens have
 ** equal bytes and each, taken as one piece, merges to itself. Every so often a case is large
 ** enough for threads to start. Seed and number decide everything: `--seed S --only CASE` repeats
-** one. Last line: N passed, N failed.
+** one. --sabotage 1 gives the oracle another tie rule, to show that a failure is one. Last line:
+** N passed, N failed.
 */
 #include "../src/merge.h"
 #include "../src/model.h"
@@ -24,6 +25,7 @@ typedef struct world {
   const char *names[12];
   int n_patterns;
   uint64_t seed;
+  bool sabotage;
 } world;
 
 typedef struct corpus {
@@ -116,8 +118,10 @@ static void make_options(const world *w, corpus *c) {
   c->oracle.regex = w->regexes[pattern];
   c->oracle.skip_space = strcmp(w->names[pattern], "whitespace") == 0;
   c->o.pretokenized = c->oracle.pretokenized = below(8) == 0;
-  const uint32_t tie = below(3), place = below(3);
+  uint32_t tie = below(3);
+  const uint32_t place = below(3);
   c->o.tie = ties[tie];
+  if (w->sabotage) tie = (tie + 1) % 3;
   c->oracle.tie = tie == 0 ? ORACLE_TIE_BYTES : tie == 1 ? ORACLE_TIE_IDS : ORACLE_TIE_FIRST;
   c->o.place = places[place];
   c->oracle.place = place == 0   ? ORACLE_SPECIALS_LAST
@@ -194,8 +198,8 @@ static bool check_merges(const corpus *c, const bpe_model *m) {
   bool good = CHECK_EQ_INT(info.merge_count, n) && CHECK_EQ_INT(figure(&info, "tokens"), tokens);
   for (size_t i = 0; i < n && good; i++) {
     const bpe_merge x = bpe_model_merge(m, i);
-    good = CHECK_EQ_INT(x.left, expected[i].left) & CHECK_EQ_INT(x.right, expected[i].right) &
-           CHECK_EQ_INT(x.id, expected[i].id) & CHECK_EQ_INT(x.count, expected[i].count) &
+    good = CHECK_EQ_INT(x.left, expected[i].left) && CHECK_EQ_INT(x.right, expected[i].right) &&
+           CHECK_EQ_INT(x.id, expected[i].id) && CHECK_EQ_INT(x.count, expected[i].count) &&
            CHECK_EQ_INT(x.rank, i);
   }
   return good;
@@ -249,7 +253,8 @@ static bool check_pretokenized(const corpus *c, const bpe_model *m) {
   bpe_train_options o = c->o;
   bpe_piece p;
   o.pretokenized = true;
-  bpe_status st = bpe_trainer_new(&unit_alloc, 256 + (uint32_t)o.n_specials + c->merges, &o, &e, &t);
+  const uint32_t size = 256 + (uint32_t)o.n_specials + c->merges;
+  bpe_status st = bpe_trainer_new(&unit_alloc, size, &o, &e, &t);
   if (st == BPE_OK) st = bpe_coder_new(m, 64, &e, &coder);
   if (st == BPE_OK) st = bpe_walk_new(coder, &e, &walk);
   if (st == BPE_OK) st = bpe_finder_new(m, NULL, 0, &e, &finder);
@@ -360,8 +365,9 @@ static bool make_world(world *w, const char *classes) {
   if (w->classes == NULL) return false;
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     const char *published = oracle_pattern(names[i]);
-    w->names[w->n_patterns] = names[i];
-    w->regexes[w->n_patterns++] = published[0] != 0 ? oracle_regex_new(w->classes, published) : NULL;
+    w->names[i] = names[i];
+    if (published[0] != 0) w->regexes[i] = oracle_regex_new(w->classes, published);
+    w->n_patterns++;
   }
   return true;
 }
@@ -375,6 +381,7 @@ int main(int argc, char **argv) {
     else if (strcmp(argv[i], "--seed") == 0) w.seed = strtoull(argv[i + 1], NULL, 10);
     else if (strcmp(argv[i], "--only") == 0) only = strtoull(argv[i + 1], NULL, 10);
     else if (strcmp(argv[i], "--classes") == 0) classes = argv[i + 1];
+    else if (strcmp(argv[i], "--sabotage") == 0) w.sabotage = atoi(argv[i + 1]) != 0;
   }
   printf("prop_train: seed %llu, %llu cases\n", (unsigned long long)w.seed,
          (unsigned long long)cases);

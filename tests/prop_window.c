@@ -171,6 +171,15 @@ static void check_windows(const window_case *t, const bpe_window_options *how) {
   bpe_windows_free(ws);
 }
 
+/* What scan_same_end says of a place in a long piece, against the scanner. */
+static void check_same_end(const scan_rules *r, const uint8_t *s, size_t from, size_t end,
+                           size_t len) {
+  for (size_t at = from + 1; at < end; at++) {
+    if ((s[at] & 0xc0) == 0x80 || !scan_same_end(r, s, from, at, end, len)) continue;
+    if (!holds(scan_piece(r, s + at, len - at) == end - at, "a long piece ends where it ended")) return;
+  }
+}
+
 static void check_settled(const char *pattern, const uint8_t *text, size_t len) {
   const scan_rules *r = scan_find(pattern, strlen(pattern));
   size_t part = 0, start = 0;
@@ -189,6 +198,7 @@ static void check_settled(const char *pattern, const uint8_t *text, size_t len) 
   while (start < part) {
     const size_t a = scan_piece(r, text + start, len - start);
     const size_t b = scan_piece(r, text + start, part - start);
+    check_same_end(r, text, start, start + a, len);
     if (start + b < settled) holds(a == b, "a settled piece is as in the longer text");
     if (start + a < settled) holds(a == b, "a piece that ends settled is as in the part");
     if (a != b) break;
@@ -211,6 +221,16 @@ static size_t tricky_text(uint8_t *out, size_t most, prop_rng *rng) {
   for (int i = 0; i < 8; i++) chosen[i] = prop_below(rng, n_parts);
   const size_t want = prop_below(rng, prop_one_in(rng, 8) ? (uint32_t)most : 40);
   size_t len = 0;
+  if (prop_one_in(rng, 6)) { /* a run that is one piece, more or less, and what may end it */
+    static const char *const runs[] = {"a", "A", "中", " ", "\n", "\r\n", "/", "!", "+", "7", "ि", "é"};
+    const char *unit = runs[prop_below(rng, sizeof runs / sizeof *runs)];
+    if (prop_one_in(rng, 2)) {
+      const char *before = parts[prop_below(rng, n_parts)];
+      for (size_t i = 0; before[i] != 0; i++) out[len++] = (uint8_t)before[i];
+    }
+    for (uint32_t n = 18 + prop_below(rng, 40); n > 0 && len + 4 < most; n--)
+      for (size_t i = 0; unit[i] != 0; i++) out[len++] = (uint8_t)unit[i];
+  }
   while (len < want) {
     const char *part = parts[few < 8 ? chosen[prop_below(rng, few)] : prop_below(rng, n_parts)];
     const size_t n = strlen(part);
@@ -241,11 +261,12 @@ static void make_case(window_case *t, const prop_subject *s, prop_text *scratch,
 }
 
 static void check_case(window_case *t, const prop_subject *s, prop_rng *rng) {
-  static const char *const patterns[] = {"gpt2", "cl100k", "o200k", "llama3", "qwen2", "tekken"};
+  static const char *const patterns[] = {"gpt2", "cl100k", "o200k", "llama3", "qwen2", "tekken",
+                                         "deepseek3", "whitespace", "words"};
   uint64_t n;
   (void)s;
   failed = NULL;
-  check_settled(patterns[prop_below(rng, 6)], t->text, t->len);
+  check_settled(patterns[prop_below(rng, 9)], t->text, t->len);
   if (bpe_count(t->coder, t->text, t->len, &t->options, NULL, &n) != BPE_OK) return;
   check_fits(t, n);
   check_truncate(t, prop_below(rng, (uint32_t)n + 3));

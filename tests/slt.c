@@ -10,7 +10,7 @@
 **
 ** One line a file, and the details of each failure before it; the last line is
 ** "N passed, N failed". The status is 0 only if nothing failed and at least one record passed.
-** A file fails also when a statement is left, when a connection does not close, when SQLite's
+** A file fails also when a connection does not close (a statement is left), when SQLite's
 ** memory in use is not afterwards what it was before, and under --oom when no failed allocation
 ** was ever noticed while a bpe_ function ran.
 **

@@ -69,7 +69,7 @@ int hex_digit(char); /* -1: none */
 typedef enum command_kind {
   CMD_STATEMENT, CMD_QUERY, CMD_HALT, CMD_CONTROL, CMD_CONNECTION, CMD_REOPEN, CMD_DB,
   CMD_CONFIG, CMD_LIMIT, CMD_INTERRUPT, CMD_PARAM, CMD_LOOP, CMD_FOREACH, CMD_ENDLOOP,
-  CMD_INCLUDE, CMD_SKIPIF, CMD_ONLYIF, CMD_LOAD
+  CMD_INCLUDE, CMD_SKIPIF, CMD_ONLYIF, CMD_LOAD, CMD_BACKUP
 } command_kind;
 
 typedef enum expectation { EXPECT_OK, EXPECT_ERROR, EXPECT_COUNT, EXPECT_ROWS } expectation;
@@ -100,7 +100,7 @@ typedef struct command {
   bool regex;
   int code, extcode;    /* EXPECT_ERROR: 0 is any */
   const char *name;     /* control, connection, db, config, limit, param, loop, include */
-  const char *value;    /* control; param's text */
+  const char *value;    /* control; param's text; backup's target */
   bool on_off;          /* config */
   bool readonly, noext; /* connection */
   char type;            /* param: I R T B N */
@@ -227,6 +227,7 @@ bool session_close(session *);                     /* with the leak checks; a fa
 bool session_switch(session *, const command *);   /* connection NAME [readonly] [noext] */
 bool session_restart(session *, const char *kind); /* db KIND: everything closed, a fresh one */
 bool session_reopen(session *);                    /* the current connection */
+bool session_backup(session *, const command *);   /* backup FROM TO */
 connection *session_find(session *, const char *name);
 void session_free(session *);
 

@@ -1,13 +1,14 @@
 /* slt_db.c - the databases of one test file: opening, the extension, helper functions, closing.
 **
 ** Each file starts on a fresh database with one connection, "default". Closing is a test in
-** itself: no statement may be left, sqlite3_close must answer SQLITE_OK; the caller then compares
+** itself: sqlite3_close must answer SQLITE_OK, so no statement may be left; the caller then compares
 ** sqlite3_memory_used with what it was before. A database in a file lives in a directory of its
 ** own under TMPDIR, which goes with the session.
 **
 ** Helper functions of SQL, on every connection:
 **     fixture('name')       the bytes of ../fixtures/name, seen from the test file, as a BLOB
 **     repeat_text(x, n)     x n times over, TEXT or BLOB as x is
+**     db_path('name')       a path in the directory of the database, for ATTACH and VACUUM INTO
 ** and with --selftest, for proving that the runner notices: leak(), leak_statement(),
 ** leak_late() only when memory runs out, swallow(), which then answers 0 instead of saying so, and
 ** bpe_quiet(x), which returns x's integer and never allocates.
@@ -18,6 +19,7 @@
 
 #include "slt.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,6 +104,19 @@ static void repeat_text_func(sqlite3_context *ctx, int argc, sqlite3_value **arg
   else sqlite3_result_text64(ctx, buffer, total, sqlite3_free, SQLITE_UTF8);
 }
 
+/* A path beside the database in a file, for ATTACH and VACUUM INTO. */
+static void db_path_func(sqlite3_context *ctx, int argc, sqlite3_value **argv) {
+  const session *s = sqlite3_user_data(ctx);
+  (void)argc;
+  if (!s->dir) {
+    sqlite3_result_error(ctx, "db_path: the database is not in a file", -1);
+    return;
+  }
+  char *path = sqlite3_mprintf("%s/%s", s->dir, (const char *)sqlite3_value_text(argv[0]));
+  if (path) sqlite3_result_text(ctx, path, -1, sqlite3_free);
+  else sqlite3_result_error_nomem(ctx);
+}
+
 static void leak_func(sqlite3_context *ctx, int argc, sqlite3_value **argv) {
   (void)argc;
   (void)argv;
@@ -150,6 +165,7 @@ static int add_helpers(session *s, sqlite3 *db) {
     void (*func)(sqlite3_context *, int, sqlite3_value **);
   } helpers[] = {
       {"fixture", 1, false, fixture_func},    {"repeat_text", 2, false, repeat_text_func},
+      {"db_path", 1, false, db_path_func},
       {"leak", 0, true, leak_func},           {"leak_statement", 0, true, leak_statement_func},
       {"leak_late", 0, true, leak_late_func}, {"swallow", 0, true, swallow_func},
       {"bpe_quiet", 1, true, quiet_func},
@@ -243,21 +259,18 @@ static bool open_connection(session *s, connection *c) {
   return ok;
 }
 
+/* The extension may keep statements that it finalizes when the connection closes; one that is left
+** when it does not close is a leak. */
 static bool close_connection(session *s, connection *c) {
-  bool ok = true;
-  sqlite3_stmt *left = c->db ? sqlite3_next_stmt(c->db, NULL) : NULL;
-  if (left) {
-    report(s, NULL, NULL, "connection %s: a statement is left: %s", c->name, sqlite3_sql(left));
-    ok = false;
-  }
   const int rc = sqlite3_close(c->db);
   if (rc != SQLITE_OK) {
+    sqlite3_stmt *left = sqlite3_next_stmt(c->db, NULL);
+    if (left) report(s, NULL, NULL, "connection %s: a statement is left: %s", c->name, sqlite3_sql(left));
     report(s, NULL, NULL, "connection %s: sqlite3_close: %s", c->name, sqlite3_errstr(rc));
     sqlite3_close_v2(c->db);
-    ok = false;
   }
   c->db = NULL;
-  return ok;
+  return rc == SQLITE_OK;
 }
 
 connection *session_find(session *s, const char *name) {
@@ -300,15 +313,39 @@ bool session_reopen(session *s) {
   return open_connection(s, c) && closed;
 }
 
+/* Splits "connection.schema"; without a dot the schema is main. */
+static const connection *find_side(session *s, const char *side, const char **schema) {
+  const char *dot = strchr(side, '.');
+  char *name = pool_copy(&s->file_strings, side, dot ? (size_t)(dot - side) : strlen(side));
+  *schema = dot ? dot + 1 : "main";
+  return session_find(s, name);
+}
+
+bool session_backup(session *s, const command *cmd) {
+  const char *from_schema, *to_schema;
+  const connection *from = find_side(s, cmd->name, &from_schema);
+  const connection *to = find_side(s, cmd->value, &to_schema);
+  if (!from || !to) {
+    report(s, NULL, NULL, "no such connection: %s", from ? cmd->value : cmd->name);
+    return false;
+  }
+  sqlite3_backup *b = sqlite3_backup_init(to->db, to_schema, from->db, from_schema);
+  if (b) sqlite3_backup_step(b, -1);
+  const int rc = b ? sqlite3_backup_finish(b) : sqlite3_errcode(to->db);
+  if (rc != SQLITE_OK) report(s, NULL, NULL, "backup: %s", sqlite3_errstr(rc));
+  return rc == SQLITE_OK;
+}
+
 static void remove_database(session *s) {
-  static const char *const suffixes[] = {"", "-wal", "-shm", "-journal"};
   if (!s->dir) return;
-  for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+  DIR *dir = opendir(s->dir);
+  for (const struct dirent *d; dir && (d = readdir(dir)) != NULL;) {
     text path = {0};
-    text_printf(&path, "%s/test.db%s", s->dir, suffixes[i]);
-    remove(path.data);
+    text_printf(&path, "%s/%s", s->dir, d->d_name);
+    if (d->d_name[0] != '.') remove(path.data);
     text_free(&path);
   }
+  if (dir) closedir(dir);
   rmdir(s->dir);
   free(s->dir);
   s->dir = NULL;

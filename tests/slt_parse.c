@@ -38,6 +38,7 @@
 **     config defensive|trusted_schema|triggers on|off
 **     limit NAME N                         sqlite3_limit: length, sql_length, column, ...
 **     load                                 the extension once more on this connection
+**     backup FROM TO                       sqlite3_backup; each is a connection, or connection.schema
 **     loop NAME FROM TO ... endloop        TO excluded; ${NAME} in all lines between
 **     foreach NAME WORD... ... endloop
 **     include PATH                         relative to this file
@@ -294,6 +295,13 @@ static bool parse_foreach(const char *args, pool *p, command *out, text *why) {
   return true;
 }
 
+static bool parse_backup(const char *args, pool *p, command *out, text *why) {
+  out->name = next_word(&args, p);
+  out->value = next_word(&args, p);
+  if (!out->name || !out->value) return refuse(why, "must be: backup from to", NULL);
+  return at_end(args, why);
+}
+
 static bool parse_include(const char *args, pool *p, command *out, text *why) {
   if (!*args) return refuse(why, "include needs a file", NULL);
   out->name = pool_str(p, args);
@@ -372,6 +380,7 @@ static const struct keyword {
     {"skipif", CMD_SKIPIF, parse_condition},
     {"onlyif", CMD_ONLYIF, parse_condition},
     {"load", CMD_LOAD, parse_nothing},
+    {"backup", CMD_BACKUP, parse_backup},
 };
 
 static const struct keyword *find_keyword(const char *line) {

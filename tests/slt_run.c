@@ -372,6 +372,7 @@ static bool run_directive(session *s, const script *sc, const node *n, const com
   case CMD_CONTROL: return apply_control(s, c);
   case CMD_CONNECTION: return session_switch(s, c);
   case CMD_REOPEN: return session_reopen(s);
+  case CMD_BACKUP: return session_backup(s, c);
   case CMD_DB: return session_restart(s, c->name);
   case CMD_CONFIG: return apply_config(s, sc, n, c);
   case CMD_LIMIT: return apply_limit(s, c);

@@ -395,6 +395,7 @@ static void check_all_pieces(run *r) {
   static const char *const files[][2] = {
     {"gpt2", "gpt2"},     {"cl100k", "cl100k"}, {"cl100k", "llama3"},
     {"o200k", "o200k"},   {"qwen2", "qwen2"},   {"tekken", "tekken"},
+    {"deepseek_v3", "deepseek3"},
   };
   split_how how = {
     .pieces = loaded_prepare(&r->t, "SELECT start, stop, piece FROM bpe_pieces(?1, ?2, ?3)"),

@@ -4,8 +4,8 @@
 #     tests/bench/bench.sh PROGRAM           EXT=./bpe ROUNDS=5 B=build PYTHON=/usr/bin/python3
 #
 # PROGRAM is what bench.c and its parts were built to. Figures go to the screen and to
-# B/bench.json and B/bench-peers.json; the texts and a Python environment are kept in B for the
-# next time. Needs, the first time, the network: npm for one text, PyPI for tiktoken. Packages of
+# B/bench.json, B/bench-peers.json, B/bench-train.json and B/bench-train-scale.json; the texts and
+# a Python environment are kept in B for the next time. Needs, the first time, the network: npm for one text, PyPI for tiktoken. Packages of
 # Debian that are missing are named; INSTALL=1 gets them. PYTHON must be one whose sqlite3 module
 # loads extensions; Debian's does.
 set -eu
@@ -30,3 +30,7 @@ fi
   --json "$build/bench.json"
 "$venv/bin/python" "$here/peers.py" --ext "$ext" --db "$build/corpora/corpora.db" \
   --rounds "$rounds" --json "$build/bench-peers.json"
+"$venv/bin/python" "$here/train.py" --ext "$ext" --corpora "$build/corpora" \
+  --json "$build/bench-train.json"
+"$venv/bin/python" "$here/train.py" --ext "$ext" --corpora "$build/corpora" --scale \
+  --json "$build/bench-train-scale.json"

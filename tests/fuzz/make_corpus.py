@@ -51,6 +51,23 @@ def encode():
             bytes([4, pattern, 2 * (pattern % 2)]) + TEXTS["case"] + TEXTS["malformed"])
 
 
+def train():
+    rows = [TEXTS[name] for name in ("case", "scripts", "malformed", "marks", "spaces", "nul")]
+    for pattern in range(10):
+        for tie in range(3):
+            body = b"".join(bytes([1 + k % 3, len(r[:90])]) + r[:90] for k, r in enumerate(rows))
+            head = bytes([pattern, tie, (pattern + tie) % 3, pattern % 4, tie % 2, 0, 30])
+            put("train", "pattern-%d-%d" % (pattern, tie), head + b"\0" + body)
+    runs = b"".join(bytes([1, n]) + b"ab"[k % 2:k % 2 + 1] * n for k, n in enumerate((4, 7, 90, 33)))
+    for limit in range(9):
+        put("train", "runs-%d" % limit, bytes([8, limit % 3, 0, 0, 1, limit, 40, 0]) + runs)
+    specials = bytes([3, 1]) + b"ab" + bytes([3]) + b"abab" + bytes([0]) + b" "
+    for place in range(3):
+        put("train", "specials-%d" % place,
+            bytes([0, 0, place, 1, 1, 0, 20]) + specials + bytes([1, 30]) + b"abab aab abababab c ab ba abc"
+            + bytes([3, 12]) + b"cab abcd dab")
+
+
 def decode():
     def ids(*values):
         return b"".join(struct.pack("<I", v)[:3] for v in values)
@@ -165,5 +182,5 @@ def sql():
         put("sql", "sql-%d" % i, b"\0" + s)
 
 
-for make in (encode, decode, model, regex, sql):
+for make in (encode, decode, model, regex, sql, train):
     make()

@@ -1,16 +1,17 @@
 /* models.c - public tokenizer.json files against the ids of the library that they belong to.
 **
-**     models DIR VECTORS NAME...          DIR/NAME/tokenizer.json, VECTORS/hf_NAME.jsonl
+**     models DIR VECTORS EXPORTS NAME...      DIR/NAME/tokenizer.json, VECTORS/hf_NAME.jsonl
 **
 ** Every row of a vector file is encoded with all special tokens allowed, which is how the rows were
 ** made, also as a document where the row says what that gives, and its ids are decoded, with and
 ** without special tokens. The file is imported, written as a model, and read back: everything is
 ** asked of the model that came back. Rows known to differ are listed in `excused`, with the reason;
-** one of them that does not differ any more is a failure too.
+** one of them that does not differ any more is a failure too. Each model is also written to
+** EXPORTS/hf_NAME.json, and so are some built-in encodings, for hf_export.py to load.
 */
 #define _POSIX_C_SOURCE 200809L
 
-#include "../../src/bpe.h"
+#include "models.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -101,8 +102,8 @@ static uint32_t *list_of(const json_t *ids) {
 }
 
 /* Whether the text has exactly these ids, and its pieces tile it. */
-static bool same_ids(bpe_coder *c, const bpe_finder *allowed, const json_t *text,
-                     const json_t *ids, bool document) {
+static bool same_ids(bpe_coder *c, const bpe_finder *allowed, const json_t *text, const json_t *ids,
+                     bool document) {
   bpe_error e = {0};
   bpe_walk *w;
   bpe_piece p;
@@ -136,8 +137,7 @@ static bool same_text(const bpe_model *m, const json_t *ids, bpe_specials specia
   uint32_t *list = list_of(ids);
   bpe_buffer_init(&raw, &alloc, 0);
   bpe_buffer_init(&out, &alloc, 0);
-  bpe_status st =
-      bpe_decode(m, list, json_array_size(ids), specials, false, NULL, NULL, &e, &raw);
+  bpe_status st = bpe_decode(m, list, json_array_size(ids), specials, false, NULL, NULL, &e, &raw);
   if (st == BPE_OK) st = bpe_utf8_repair(raw.bytes, raw.len, BPE_REPAIR_REPLACE, &e, &out);
   const bool same = st == BPE_OK && out.len == json_string_length(text) &&
                     (out.len == 0 || memcmp(out.bytes, json_string_value(text), out.len) == 0);
@@ -166,7 +166,8 @@ static void check_row(const bpe_model *m, bpe_coder *c, const bpe_finder *all, c
       bpe_buffer b;
       bpe_buffer_init(&b, &alloc, 0);
       const bpe_walk_options o = {.allowed = all};
-      if (bpe_encode_json(c, json_string_value(text), json_string_length(text), &o, NULL, &b) == BPE_OK)
+      if (bpe_encode_json(c, json_string_value(text), json_string_length(text), &o, NULL, &b) ==
+          BPE_OK)
         printf("\n  is %.*s\n", (int)b.len, (const char *)b.bytes);
       bpe_buffer_clear(&b);
     }
@@ -176,7 +177,24 @@ static void check_row(const bpe_model *m, bpe_coder *c, const bpe_finder *all, c
   if (!CHECK(same_text(m, ids, BPE_SPECIALS_SKIP, skipped))) printf("  %s row %d\n", name, n);
 }
 
-static void check_model(const char *dir, const char *vectors, const char *name) {
+static void write_export(const bpe_model *m, const char *dir, const char *prefix,
+                         const char *name) {
+  char path[4096];
+  bpe_error e = {0};
+  bpe_buffer b;
+  bpe_buffer_init(&b, &alloc, 0);
+  if (!CHECK(bpe_export(m, "huggingface", 11, &e, &b) == BPE_OK)) puts(e.text);
+  snprintf(path, sizeof path, "%s/%s%s.json", dir, prefix, name);
+  FILE *f = fopen(path, "wb");
+  if (CHECK(f != NULL)) {
+    CHECK(fwrite(b.bytes, 1, b.len, f) == b.len);
+    CHECK(fclose(f) == 0);
+  }
+  bpe_buffer_clear(&b);
+}
+
+static void check_model(const char *dir, const char *vectors, const char *exports,
+                        const char *name) {
   char path[4096];
   size_t len;
   bpe_error e = {0};
@@ -196,13 +214,24 @@ static void check_model(const char *dir, const char *vectors, const char *name) 
     }
   }
   free(text);
+  if (c != NULL) check_known(m, c, name, &test_passed, &test_failed);
+  write_export(m, exports, "hf_", name);
   bpe_finder_free(all);
   bpe_coder_free(c);
   bpe_model_free(m);
 }
 
 int main(int argc, char **argv) {
-  for (int i = 3; i < argc; i++) check_model(argv[1], argv[2], argv[i]);
+  static const char *const builtins[] = {"gpt2", "p50k_base", "p50k_edit", "cl100k_base",
+                                         "o200k_base"};
+  for (int i = 4; i < argc; i++) check_model(argv[1], argv[2], argv[3], argv[i]);
+  for (int i = 0; argc > 3 && i < 5; i++) {
+    bpe_model *m = NULL;
+    const int which = bpe_builtin_find(builtins[i], strlen(builtins[i]));
+    CHECK(bpe_builtin_load(&alloc, which, NULL, &m) == BPE_OK);
+    if (m != NULL) write_export(m, argv[3], "", builtins[i]);
+    bpe_model_free(m);
+  }
   struct rusage usage;
   getrusage(RUSAGE_SELF, &usage);
   printf("%ld MB resident at most\n", usage.ru_maxrss / 1024);

@@ -1,0 +1,63 @@
+/* fn_export.c - a tokenizer in one of the formats that others read.
+**
+**   bpe_export(tokenizer, format)     BLOB for 'model', TEXT for every other format
+**
+** (X1) NULL tokenizer or format gives NULL.
+** (X2) What a format cannot carry is an error that names the first offender, never a file that
+**      means something else.
+**
+**     SELECT writefile('mine.json', bpe_export('mine', 'huggingface'));
+*/
+#include "ext.h"
+
+#include <string.h>
+
+static int take_format(sqlite3_value *v, failure *f, bytes *out)
+{
+  if (sqlite3_value_type(v) != SQLITE_TEXT) {
+    return fail(f, "format must be TEXT, not %s", value_type_name(v));
+  }
+  return value_bytes(v, out) ? SQLITE_OK : fail_code(f, SQLITE_NOMEM);
+}
+
+static bool is_binary(bytes format)
+{
+  return format.len == 5 && memcmp(format.data, "model", 5) == 0;
+}
+
+static void export_func(sqlite3_context *ctx, int argc, sqlite3_value **argv)
+{
+  (void)argc;
+  conn *c = sqlite3_user_data(ctx);
+  failure f = {.name = "bpe_export", .c = c};
+  tokenizer *t = NULL;
+  bytes format;
+  if (value_is_null(argv[0]) || value_is_null(argv[1])) return; /* X1 */
+  if (take_format(argv[1], &f, &format) == SQLITE_OK) tokenizer_get(c, argv[0], &f, &t);
+  if (t) {
+    bpe_error e = {0};
+    bpe_buffer b;
+    bpe_buffer_init(&b, &c->alloc, (size_t)sqlite3_limit(c->db, SQLITE_LIMIT_LENGTH, -1));
+    const bpe_status st = bpe_export(t->model, (const char *)format.data, format.len, &e, &b);
+    if (st != BPE_OK) {
+      bpe_buffer_clear(&b);
+      fail_status(&f, st, &e);
+    } else if (b.len == 0) {
+      bpe_buffer_clear(&b);
+      sqlite3_result_text(ctx, "", 0, SQLITE_STATIC);
+    } else if (is_binary(format)) {
+      sqlite3_result_blob64(ctx, b.bytes, b.len, sqlite3_free);
+    } else {
+      sqlite3_result_text64(ctx, (const char *)b.bytes, b.len, sqlite3_free, SQLITE_UTF8);
+    }
+  }
+  if (f.rc != SQLITE_OK) failure_to_context(&f, ctx);
+  tokenizer_release(t);
+}
+
+/* DIRECTONLY: megabytes of result are no business of a view or trigger. Not DETERMINISTIC: the
+** order of keys in a format is not promised beyond this version. */
+const function_row export_functions[] = {
+  {"bpe_export", 2, SQLITE_UTF8 | SQLITE_DIRECTONLY, export_func},
+  {NULL, 0, 0, NULL},
+};

@@ -1,0 +1,237 @@
+/* store_load.c - a stored tokenizer's rows as a model.
+**
+** Rows are anyone's: a hand, another program, damage may have made them. So every value is checked
+** for type and range, the core's builder checks what they mean together, and the digest of what
+** came out is compared with the one that the row claims. A row that cannot be is named:
+**
+**     bpe_count: tokenizer is damaged: mine: bpe_model_vocab, model_id 1, id 7: token is TEXT
+**
+** Loading happens while the statement that found the row is still open, so it reads the same state
+** of the database.
+**
+** (L1) Not sealed (no digest), or without one of our tables or triggers: "unsealed".
+** (L2) Sealed, and not what was sealed: "damaged".
+*/
+#include "ext.h"
+
+#include <string.h>
+
+/* What the two big tables have in common while they are read. */
+typedef struct rows {
+  conn *c;
+  sqlite3_stmt *stmt;
+  sqlite3_int64 model;
+  failure *f;
+} rows;
+
+static int open_rows(rows *r, const char *schema, const char *format)
+{
+  char *sql = sqlite3_mprintf(format, schema);
+  if (!sql) return fail_code(r->f, SQLITE_NOMEM);
+  int rc = sqlite3_prepare_v2(r->c->db, sql, -1, &r->stmt, NULL);
+  sqlite3_free(sql);
+  if (rc == SQLITE_OK) rc = sqlite3_bind_int64(r->stmt, 1, r->model);
+  return rc == SQLITE_OK ? rc : fail_db(r->f, r->c->db, rc);
+}
+
+/* Whether there is a next row. */
+static bool next_row(rows *r)
+{
+  const int rc = sqlite3_step(r->stmt);
+  if (rc != SQLITE_ROW && rc != SQLITE_DONE) fail_db(r->f, r->c->db, rc);
+  return rc == SQLITE_ROW;
+}
+
+static const char *column_type(rows *r, int column)
+{
+  static const char *const names[] = {"", "INTEGER", "REAL", "TEXT", "BLOB", "NULL"};
+  return names[sqlite3_column_type(r->stmt, column)];
+}
+
+/* A value that must be an INTEGER 0 .. most. */
+static bool take_number(rows *r, int column, uint64_t most, uint64_t *out)
+{
+  const sqlite3_int64 x = sqlite3_column_int64(r->stmt, column);
+  *out = (uint64_t)x;
+  return x >= 0 && (uint64_t)x <= most && sqlite3_column_type(r->stmt, column) == SQLITE_INTEGER;
+}
+
+/* ---- Vocabulary ---------------------------------------------------------------------------- */
+
+static const char *const kinds[] = {"token", "special", "added"};
+
+const char *stored_kind(bpe_kind kind)
+{
+  return kinds[kind];
+}
+
+static int bad_token(rows *r, const char *what)
+{
+  char id[SHOWN_SIZE];
+  bytes text = {(const uint8_t *)"", 0};
+  const unsigned char *s = sqlite3_column_text(r->stmt, 0);
+  if (s) text = (bytes){s, (size_t)sqlite3_column_bytes(r->stmt, 0)};
+  return fail(r->f, "bpe_model_vocab, model_id %lld, id %s: %s", r->model, shown(text, id), what);
+}
+
+static int take_token(rows *r, bpe_builder *b)
+{
+  uint64_t id;
+  int kind = 0;
+  if (!take_number(r, 0, BPE_NONE - 1, &id)) return bad_token(r, "id is no number below 2^32-1");
+  if (sqlite3_column_type(r->stmt, 1) != SQLITE_BLOB) {
+    char what[32];
+    sqlite3_snprintf(sizeof what, what, "token is %s", column_type(r, 1));
+    return bad_token(r, what);
+  }
+  const void *token = sqlite3_column_blob(r->stmt, 1);
+  const size_t len = (size_t)sqlite3_column_bytes(r->stmt, 1);
+  if (len == 0) return bad_token(r, "token is empty");
+  if (!token) return fail_code(r->f, SQLITE_NOMEM);
+  const char *name = (const char *)sqlite3_column_text(r->stmt, 2);
+  if (!name) return bad_token(r, "kind is NULL");
+  while (kind < 3 && strcmp(name, kinds[kind]) != 0) kind++;
+  if (kind == 3) return bad_token(r, "kind is none of token, special, added");
+  bpe_builder_token(b, (uint32_t)id, (bpe_kind)kind, token, len);
+  return SQLITE_OK;
+}
+
+/* ---- Merges -------------------------------------------------------------------------------- */
+
+static int bad_merge(rows *r, const char *what)
+{
+  char rank[SHOWN_SIZE];
+  bytes text = {(const uint8_t *)"", 0};
+  const unsigned char *s = sqlite3_column_text(r->stmt, 0);
+  if (s) text = (bytes){s, (size_t)sqlite3_column_bytes(r->stmt, 0)};
+  return fail(r->f, "bpe_model_merges, model_id %lld, rank %s: %s", r->model, shown(text, rank),
+              what);
+}
+
+static int take_merge(rows *r, bpe_builder *b)
+{
+  static const char *const what[] = {
+      "rank is no number below 2^32-1", "left is no number below 2^32-1",
+      "right is no number below 2^32-1", "id is no number below 2^32-1"};
+  uint64_t x[4], count = 0;
+  for (int i = 0; i < 4; i++) {
+    if (!take_number(r, i, BPE_NONE - 1, &x[i])) return bad_merge(r, what[i]);
+  }
+  if (sqlite3_column_type(r->stmt, 4) != SQLITE_NULL && !take_number(r, 4, INT64_MAX, &count)) {
+    return bad_merge(r, "count is no number");
+  }
+  bpe_builder_merge(b, (uint32_t)x[0], (uint32_t)x[1], (uint32_t)x[2], (uint32_t)x[3], count);
+  return SQLITE_OK;
+}
+
+/* ---- The whole ----------------------------------------------------------------------------- */
+
+static int read_rows(rows *r, const char *schema, bpe_builder *b)
+{
+  open_rows(r, schema, "SELECT id, token, kind FROM \"%w\".bpe_model_vocab WHERE model_id = ?1"
+                       " ORDER BY id, token");
+  while (r->f->rc == SQLITE_OK && next_row(r)) take_token(r, b);
+  sqlite3_finalize(r->stmt);
+  r->stmt = NULL;
+  if (r->f->rc != SQLITE_OK) return r->f->rc;
+  open_rows(r, schema, "SELECT rank, \"left\", \"right\", id, count FROM \"%w\".bpe_model_merges"
+                       " WHERE model_id = ?1 ORDER BY rank, \"left\", \"right\"");
+  while (r->f->rc == SQLITE_OK && next_row(r)) take_merge(r, b);
+  sqlite3_finalize(r->stmt);
+  r->stmt = NULL;
+  return r->f->rc;
+}
+
+int stored_build(conn *c, const char *schema, sqlite3_int64 id, const stored_head *head,
+                 failure *f, bpe_model **out)
+{
+  rows r = {.c = c, .model = id, .f = f};
+  bpe_error e = {0};
+  *out = NULL;
+  bpe_builder *b = bpe_builder_new(&c->alloc);
+  if (!b) return fail_code(f, SQLITE_NOMEM);
+  bpe_builder_settings(b, (const char *)head->pattern.data, head->pattern.len,
+                       (const char *)head->options.data, head->options.len);
+  if (head->stats.len > 0) {
+    bpe_builder_stats(b, (const char *)head->stats.data, head->stats.len);
+  }
+  if (read_rows(&r, schema, b) != SQLITE_OK) {
+    bpe_builder_free(b);
+    return f->rc;
+  }
+  const bpe_status st = bpe_builder_finish(b, &e, out);
+  if (st == BPE_OK) return SQLITE_OK;
+  return st == BPE_TOOBIG ? fail_text(f, &e) : fail_status(f, st, &e);
+}
+
+/* A column that must be TEXT, or may also be NULL, which is no bytes. */
+static int head_text(rows *r, int column, const char *name, bool may_be_null, bytes *out)
+{
+  const int type = sqlite3_column_type(r->stmt, column);
+  *out = (bytes){(const uint8_t *)"", 0};
+  if (may_be_null && type == SQLITE_NULL) return SQLITE_OK;
+  if (type != SQLITE_TEXT) {
+    return fail(r->f, "bpe_model, id %lld: %s is %s", r->model, name, column_type(r, column));
+  }
+  const unsigned char *text = sqlite3_column_text(r->stmt, column);
+  if (!text) return fail_code(r->f, SQLITE_NOMEM);
+  *out = (bytes){text, (size_t)sqlite3_column_bytes(r->stmt, column)};
+  return SQLITE_OK;
+}
+
+int stored_read(conn *c, const char *schema, sqlite3_int64 id, failure *f, bpe_model **out)
+{
+  rows r = {.c = c, .model = id, .f = f};
+  stored_head head;
+  *out = NULL;
+  open_rows(&r, schema, "SELECT pattern, options, stats FROM \"%w\".bpe_model WHERE id = ?1");
+  if (f->rc == SQLITE_OK && !next_row(&r)) fail(f, "bpe_model, id %lld: no such row", id);
+  if (f->rc == SQLITE_OK && head_text(&r, 0, "pattern", false, &head.pattern) == SQLITE_OK &&
+      head_text(&r, 1, "options", false, &head.options) == SQLITE_OK &&
+      head_text(&r, 2, "stats", true, &head.stats) == SQLITE_OK) {
+    stored_build(c, schema, id, &head, f, out);
+  }
+  sqlite3_finalize(r.stmt);
+  return f->rc;
+}
+
+/* Puts `what` and the name before a message about rows. Codes that are SQLite's own stay. */
+static int about(failure *f, const char *what, const char *name, failure *inner)
+{
+  if (inner->rc == SQLITE_ERROR && inner->text) {
+    fail(f, "%s: %s: %s", what, name, inner->text + strlen(inner->name) + 2);
+  } else if (f->rc == SQLITE_OK) {
+    *f = (failure){.name = f->name, .c = f->c, .rc = inner->rc, .text = inner->text};
+    inner->text = NULL;
+  }
+  failure_clear(inner);
+  return f->rc;
+}
+
+int stored_load(conn *c, bytes name, const stored_row *row, failure *f, bpe_model **out)
+{
+  static const char unsealed[] = "tokenizer is unsealed";
+  failure inner = {.name = f->name, .c = c};
+  schema_object bad;
+  char text[SHOWN_SIZE];
+  uint8_t digest[32];
+  *out = NULL;
+  shown(name, text);
+  if (!row->sealed) { /* L1 */
+    return fail(f, "%s: %s: its rows were changed; UPDATE bpe_tokenizers SET sealed = 1 WHERE "
+                   "name = '%s' checks them", unsealed, text, text);
+  }
+  if (schema_check(c, row->schema, &inner, &bad) == SQLITE_OK && bad.name.len > 0) {
+    fail(&inner, "%s %.*s of schema %s is missing or not as bpe makes it", bad.type,
+         (int)bad.name.len, bad.name.data, row->schema);
+  }
+  if (inner.rc != SQLITE_OK) return about(f, unsealed, text, &inner);
+  if (stored_read(c, row->schema, row->id, &inner, out) == SQLITE_OK) { /* L2 */
+    bpe_model_digest(*out, digest);
+    if (memcmp(digest, row->digest, sizeof digest) == 0) return SQLITE_OK;
+    bpe_model_free(*out);
+    *out = NULL;
+    fail(&inner, "its rows are not those that were sealed");
+  }
+  return about(f, "tokenizer is damaged", text, &inner);
+}

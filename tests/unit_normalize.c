@@ -1,0 +1,198 @@
+/* unit_normalize.c - normal forms against utf8proc's own over whole texts, and the way back. */
+#include "../src/normalize.h"
+
+#include <utf8proc.h>
+
+#include "unit.h"
+
+#define T(s) (s), sizeof(s) - 1
+
+static normal_text scratch;
+
+static normalizer *form(const char *name) {
+  normalizer *n = NULL;
+  CHECK(normalizer_new(&unit_alloc, NULL, &n) == BPE_OK);
+  if (name != NULL) CHECK(normalizer_add_form(n, name, strlen(name), NULL) == BPE_OK);
+  return n;
+}
+
+/* Code points that meet: letters with marks of several classes, composed ones, jamo and syllables,
+** compatibility characters, marks that come second in a pair but reorder nothing. */
+static const uint32_t points[] = {
+    'a',    'e',    ' ',    'x',    0xe9,    0xc5,    0x1e69,  0x212b,  0x300,   0x301,  0x323,
+    0x327,  0x307,  0x345,  0x344,  0xf73,   0xf71,   0xf72,   0x1100,  0x1161,  0x11a8, 0xac00,
+    0xac01, 0xd7a3, 0x304b, 0x3099, 0x304c,  0xff76,  0xff9e,  0xfb01,  0x2460,  0x33a5, 0xfdfa,
+    0x9c7,  0x9be,  0x9d7,  0x2126, 0xf900,  0x4e2d,  0x1d15e, 0x1d165, 0x1f600, 0xa0,   0x5b4,
+    0x5bc,  0xb94,  0xb92,  0xbd7,  0x1112e, 0x11127, 0x115bf};
+
+static size_t random_text(uint8_t *out, size_t n) {
+  size_t len = 0;
+  for (size_t i = 0; i < n; i++)
+    len += (size_t)utf8proc_encode_char(
+        (utf8proc_int32_t)points[unit_below(sizeof points / sizeof *points)], out + len);
+  return len;
+}
+
+/* Places come back in order, from 0 to len, both ends exact. */
+static void check_places(size_t source_len) {
+  size_t before = 0;
+  bool rising = true;
+  for (size_t i = 0; i <= scratch.len; i++) {
+    const size_t at = normal_source(&scratch, i);
+    rising = rising && at >= before && at <= source_len;
+    before = at;
+  }
+  CHECK(rising && before == source_len);
+}
+
+static void test_forms(void) {
+  static const struct {
+    const char *name;
+    int options;
+  } rows[] = {{"nfc", UTF8PROC_STABLE | UTF8PROC_COMPOSE},
+              {"nfd", UTF8PROC_STABLE | UTF8PROC_DECOMPOSE},
+              {"nfkc", UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_COMPAT},
+              {"nfkd", UTF8PROC_STABLE | UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT}};
+  for (size_t r = 0; r < 4; r++) {
+    normalizer *n = form(rows[r].name);
+    for (int i = 0; i < 20000; i++) {
+      uint8_t text[256], *expected = NULL;
+      const size_t len = random_text(text, 1 + unit_below(12));
+      const utf8proc_ssize_t m =
+          utf8proc_map(text, (utf8proc_ssize_t)len, &expected, (utf8proc_option_t)rows[r].options);
+      CHECK(normal_apply(&scratch, n, text, len, NULL) == BPE_OK);
+      if (!CHECK_BYTES(scratch.text, scratch.len, expected, (size_t)m)) {
+        printf("  %s of %.*s\n", rows[r].name, (int)len, (const char *)text);
+        i = 20000;
+      }
+      CHECK(scratch.changed == ((size_t)m != len || memcmp(text, expected, len) != 0));
+      check_places(len);
+      free(expected);
+    }
+    normalizer_free(n);
+  }
+}
+
+static void check(const normalizer *n, const char *source, size_t len, const char *expected,
+                  size_t expected_len) {
+  CHECK(normal_apply(&scratch, n, (const uint8_t *)source, len, NULL) == BPE_OK);
+  CHECK_BYTES(scratch.text, scratch.len, expected, expected_len);
+  check_places(len);
+}
+
+static void test_places(void) {
+  normalizer *n = form("nfc");
+  check(n, T("e\xcc\x81x"), T("\xc3\xa9x"));
+  CHECK_EQ_INT(normal_source(&scratch, 0), 0);
+  CHECK_EQ_INT(normal_source(&scratch, 1), 3); /* inside what was rewritten: its end */
+  CHECK_EQ_INT(normal_source(&scratch, 2), 3);
+  CHECK_EQ_INT(normal_source(&scratch, 0), 0); /* and back again */
+  check(n,
+        T("a\xff"
+          "e\xcc\x81\xcc"),
+        T("a\xff\xc3\xa9\xcc"));                    /* malformed bytes pass */
+  check(n, T("e\xff\xcc\x81"), T("e\xff\xcc\x81")); /* and keep apart */
+  check(n, T(""), T(""));
+  CHECK(!scratch.changed && scratch.text != NULL);
+  check(n, T("plain"), T("plain"));
+  CHECK(!scratch.changed);
+  normalizer_free(n);
+}
+
+static void test_strings(void) {
+  bpe_buffer b;
+  normalizer *n = form(NULL);
+  CHECK(normalizer_steps(n) == 0 && normalizer_is_plain(n));
+  CHECK(normalizer_add_prepend(n, " ", 1, NULL) == BPE_OK);
+  CHECK(normalizer_add_replace(n, "\xe2\x96\x81", 3, " ", 1, NULL) == BPE_OK);
+  CHECK(!normalizer_is_plain(n) && normalizer_marks_spaces(n) && !normalizer_has_prefix_space(n));
+  check(n,
+        T("a\xe2\x96\x81"
+          "b"),
+        T(" a b"));
+  CHECK_EQ_INT(normal_source(&scratch, 1), 0);
+  CHECK_EQ_INT(normal_source(&scratch, 2), 1);
+  CHECK_EQ_INT(normal_source(&scratch, 3), 4);
+  check(n, T(""), T(""));
+  check(n, T("\xe2\x96\x81\xe2\x96"), T("  \xe2\x96"));
+  check(n, T("\xe2\xe2\x96\x81"), T(" \xe2 "));
+  bpe_buffer_init(&b, &unit_alloc, 0);
+  normalizer_write(n, &b);
+  CHECK_BYTES(b.bytes, b.len, "[{\"prepend\":\" \"},{\"replace\":[\"\xe2\x96\x81\",\" \"]}]", 41);
+  bpe_buffer_clear(&b);
+  normalizer_free(n);
+
+  n = form("nfkc");
+  CHECK(normalizer_add_replace(n, "fi", 2, "", 0, NULL) == BPE_OK);
+  CHECK(normalizer_add_replace(n, "aa", 2, "a", 1, NULL) == BPE_OK);
+  CHECK(normalizer_add_prefix_space(n, NULL) == BPE_OK);
+  check(n, T("\xef\xac\x81x\xef\xac\x81"), T(" x")); /* a ligature, twice, to nothing */
+  check(n, T("aaaaa"), T(" aaa"));
+  check(n, T(" fi"), T(" "));
+  check(n, T("fi"), T(""));
+  normalizer_free(n);
+  n = form(NULL);
+  bpe_status st = BPE_OK;
+  int steps = 0;
+  for (bpe_error e = {.status = BPE_OK}; st == BPE_OK && steps < 100; steps++)
+    st = normalizer_add_prefix_space(n, &e);
+  CHECK(st == BPE_BADMODEL && steps == 17);
+  normalizer_free(n);
+}
+
+/* Marks in falling order, which an insertion sort would take hours over. */
+static void test_many_marks(void) {
+  enum { N = 400000 };
+  char *text = malloc(2 * N + 1);
+  normalizer *n = form("nfc");
+  if (text == NULL) return;
+  text[0] = 'a';
+  for (int i = 0; i < N; i++) memcpy(text + 1 + 2 * i, i % 2 == 0 ? "\xcc\x95" : "\xcc\xa7", 2);
+  CHECK(normal_apply(&scratch, n, (const uint8_t *)text, 2 * N + 1, NULL) == BPE_OK);
+  CHECK_EQ_INT(scratch.len, 2 * N + 1);
+  CHECK(memcmp(scratch.text, "a\xcc\xa7\xcc\xa7", 5) == 0);
+  CHECK(memcmp(scratch.text + scratch.len - 2, "\xcc\x95", 2) == 0);
+  free(text);
+  normalizer_free(n);
+}
+
+static int say_stop(void *ctx) {
+  return ++*(int *)ctx > 2;
+}
+
+static void test_stop_and_memory(void) {
+  enum { N = 100000 };
+  normalizer *n = form("nfd");
+  char *text = malloc(3 * N);
+  int asked = 0;
+  bpe_error e = {.status = BPE_OK};
+  if (text == NULL) return;
+  for (int i = 0; i < N; i++) memcpy(text + 3 * i, "\xea\xb0\x80", 3);
+  scratch.stop = say_stop;
+  scratch.stop_ctx = &asked;
+  CHECK(normal_apply(&scratch, n, (const uint8_t *)text, 3 * N, &e) == BPE_STOPPED);
+  CHECK_EQ_INT(asked, 3);
+  scratch.stop = NULL;
+  for (size_t k = 1;; k++) {
+    normal_clear(&scratch);
+    unit_fail(k, false);
+    const bpe_status st =
+        normal_apply(&scratch, n, (const uint8_t *)"\xea\xb0\x80-\xea\xb0\x80", 7, NULL);
+    const bool done = unit_memory.refused == 0;
+    unit_fail(0, false);
+    if (!CHECK(st == (done ? BPE_OK : BPE_NOMEM)) || done) break;
+  }
+  free(text);
+  normalizer_free(n);
+}
+
+int main(void) {
+  scratch.alloc = unit_alloc;
+  test_forms();
+  test_places();
+  test_strings();
+  test_many_marks();
+  test_stop_and_memory();
+  normal_clear(&scratch);
+  return unit_summary();
+}

@@ -1,0 +1,226 @@
+/* unit_window.c - limits, windows and cuts: what random texts seldom meet, and failed allocations.
+** The definition itself is prop_window.c's.
+*/
+#include "../src/natural.h"
+#include "../src/rewalk.h"
+
+#include "unit.h"
+
+static bpe_coder *coder_of(bpe_model *m) {
+  bpe_coder *c = NULL;
+  CHECK(m != NULL && bpe_coder_new(m, 0, NULL, &c) == BPE_OK);
+  return c;
+}
+
+/* The windows of a text as "0-3:2 3-5:1", or what they failed with. */
+static const char *windows(bpe_coder *c, const char *text, size_t len, const bpe_walk_options *o,
+                           bpe_window_options how) {
+  static char out[600];
+  bpe_windows *w;
+  bpe_window x;
+  bpe_error e = {.status = BPE_OK};
+  size_t n = 0;
+  out[0] = 0;
+  bpe_status st = bpe_windows_new(c, text, len, o, &how, &e, &w);
+  while (st == BPE_OK && (st = bpe_windows_next(w, &x, &e)) == BPE_OK && n < 500)
+    n += (size_t)snprintf(out + n, sizeof out - n, "%s%zu-%zu:%llu", n > 0 ? " " : "", x.start,
+                          x.stop, (unsigned long long)x.tokens);
+  bpe_windows_free(w);
+  if (st != BPE_DONE) snprintf(out, sizeof out, "%d at %llu: %s", (int)st, (unsigned long long)e.offset, e.text);
+  return out;
+}
+
+static void gives(const char *got, const char *expected) {
+  if (!CHECK(strcmp(got, expected) == 0)) printf("  %s\n  expected %s\n", got, expected);
+}
+
+static void check_windows(void) {
+  bpe_model *m = unit_tiny("none");
+  bpe_coder *c = coder_of(m);
+  const bpe_walk_options document = {.document = true};
+  gives(windows(c, "", 0, NULL, (bpe_window_options){.most = 1}), "");
+  gives(windows(c, "abcabcx", 7, NULL, (bpe_window_options){.most = 2}), "0-6:2 6-7:1");
+  gives(windows(c, "abcabcx", 7, NULL, (bpe_window_options){.most = 3}), "0-7:3");
+  gives(windows(c, "abcabcabc", 9, NULL, (bpe_window_options){.most = 2, .overlap = 1}),
+        "0-6:2 3-9:2");
+  gives(windows(c, "abcabc", 6, &document, (bpe_window_options){.most = 3}), "0-3:3 3-6:3");
+  gives(windows(c, "abc", 3, &document, (bpe_window_options){.most = 2}),
+        "3 at 0: what begins at byte 0 needs more than 2 tokens");
+  gives(windows(c, "abc", 3, &document, (bpe_window_options){.most = 1}),
+        "10 at 0: the BOS and EOS tokens alone are more than the limit: 1");
+  /* A character is not cut, a malformed byte is one. */
+  gives(windows(c, "a\xc3\xa9z\xff\xff", 6, NULL, (bpe_window_options){.most = 2}),
+        "0-1:1 1-3:2 3-5:2 5-6:1");
+  gives(windows(c, "a\xc3\xa9", 3, NULL, (bpe_window_options){.most = 1}),
+        "3 at 1: what begins at byte 1 needs more than 1 tokens");
+  bpe_coder_free(c);
+  bpe_model_free(m);
+}
+
+static void check_specials(void) {
+  bpe_model *m = unit_tiny("gpt2");
+  bpe_coder *c = coder_of(m);
+  bpe_finder *all = NULL, *bad = NULL;
+  bpe_error e = {.status = BPE_OK};
+  CHECK(bpe_finder_new(m, NULL, 0, NULL, &all) == BPE_OK);
+  CHECK(bpe_finder_new_forbidden(m, NULL, 0, NULL, 0, NULL, &bad) == BPE_OK);
+  const bpe_walk_options allow = {.allowed = all}, forbid = {.forbidden = bad};
+  gives(windows(c, "ab<s>ab</s>", 11, &allow, (bpe_window_options){.most = 2}), "0-5:2 5-11:2");
+  gives(windows(c, "ab<s>ab</s>", 11, &allow, (bpe_window_options){.most = 3, .overlap = 1}),
+        "0-7:3 5-11:2");
+  gives(windows(c, "ab<s>", 5, &forbid, (bpe_window_options){.most = 9}),
+        "8 at 2: special token not allowed at byte 2: <s>");
+  size_t start, stop;
+  CHECK_EQ_INT(bpe_truncate(c, "ab<s>ab", 7, &allow, 2, false, &e, &start, &stop), BPE_OK);
+  CHECK(start == 0 && stop == 5);
+  CHECK_EQ_INT(bpe_truncate(c, "ab<s>ab", 7, &allow, 2, true, &e, &start, &stop), BPE_OK);
+  CHECK(start == 2 && stop == 7);
+  bpe_finder_free(all);
+  bpe_finder_free(bad);
+  bpe_coder_free(c);
+  bpe_model_free(m);
+}
+
+/* A byte without token: an error where it is met, not seen where the limit comes first. */
+static void check_no_byte(void) {
+  bpe_builder *b = bpe_builder_new(&unit_alloc);
+  bpe_builder_token(b, 0, BPE_TOKEN, "a", 1);
+  bpe_builder_pattern(b, "gpt2", 4, false);
+  bpe_model *m = unit_finish(b);
+  bpe_coder *c = coder_of(m);
+  bpe_error e = {.status = BPE_OK};
+  size_t start, stop;
+  bool fits = true;
+  CHECK_EQ_INT(bpe_truncate(c, "aab", 3, NULL, 9, false, &e, &start, &stop), BPE_BADTEXT);
+  CHECK(unit_says(&e, BPE_BADTEXT, 2, "no token for the byte at 2: 0x62"));
+  e = (bpe_error){.status = BPE_OK};
+  CHECK_EQ_INT(bpe_fits(c, "a\na\nb", 5, NULL, 9, &e, &fits), BPE_BADTEXT);
+  bpe_coder_free(c);
+  bpe_model_free(m);
+}
+
+/* A regex looks behind: pieces of a window are those of the rest alone. */
+static void check_regex(void) {
+  bpe_builder *b = unit_builder("none");
+  static const char pattern[] = "(?<=x)ab|a|b|x";
+  bpe_builder_grow(b, 'a', 'b', 256);
+  bpe_builder_pattern(b, pattern, sizeof pattern - 1, true);
+  bpe_model *m = unit_finish(b);
+  bpe_coder *c = coder_of(m);
+  gives(windows(c, "xabxab", 6, NULL, (bpe_window_options){.most = 2}), "0-3:2 3-6:2");
+  gives(windows(c, "xabxab", 6, NULL, (bpe_window_options){.most = 1}),
+        "0-1:1 1-2:1 2-3:1 3-4:1 4-5:1 5-6:1");
+  gives(windows(c, "xabxab", 6, NULL, (bpe_window_options){.most = 3, .overlap = 1}),
+        "0-4:3 3-6:2");
+  bpe_coder_free(c);
+  bpe_model_free(m);
+}
+
+/* The places of a text where a kind of cut may be, as a string of marks below it. */
+static void ends(const char *text, const char *sentences, const char *paragraphs) {
+  const uint8_t *s = (const uint8_t *)text;
+  const size_t len = strlen(text);
+  char got[200], blank[200];
+  memset(got, ' ', sizeof got);
+  memset(blank, ' ', sizeof blank);
+  for (size_t at = 1; at <= len; at++) {
+    if (is_sentence_end(s, 0, at, len)) got[at] = '^';
+    if (is_paragraph_end(s, 0, at, len)) blank[at] = '^';
+  }
+  got[len + 1] = blank[len + 1] = 0;
+  if (!CHECK(memcmp(got, sentences, strlen(sentences)) == 0 && strlen(sentences) <= len + 1))
+    printf("  %s\n  %s\n  %s\n", text, got, sentences);
+  if (!CHECK(memcmp(blank, paragraphs, strlen(paragraphs)) == 0)) printf("  %s|\n", blank);
+}
+
+static void check_natural(void) {
+  ends("One. Two? \"Three!\" 3.14", "    ^^   ^^       ^^    ", "    ");
+  ends("e.g. a.b ?! x", "    ^^     ^^ ", " ");
+  ends("a\n\nb\n \nc\n", "          ", "   ^   ^  ");
+  ends("a.\r\n\r\nb", "  ^^^^^ ", "      ^ ");
+  ends("(a.) b", "    ^^ ", "  ");
+  ends("", "", "");
+  ends(".", " ^", " ");
+  ends("a\xe3\x80\x82z\xe3\x80\x82\xe3\x80\x8d\x63", "    ^      ^ ", " "); /* a。z。」c */
+  ends("a.\xe6\x97\xa5", "  ^  ", " ");
+}
+
+/* A long piece is taken apart without being merged again: as fast as one that is not. */
+static void check_long(void) {
+  enum { LEN = 1 << 20 };
+  bpe_model *m = NULL;
+  bpe_error e = {.status = BPE_OK};
+  char *text = malloc(LEN);
+  CHECK(text != NULL && bpe_builtin_load(&unit_alloc, bpe_builtin_find("cl100k_base", 11), &e, &m) == BPE_OK);
+  bpe_coder *c = coder_of(m);
+  for (int kind = 0; kind < 3 && text != NULL; kind++) {
+    for (size_t i = 0; i < LEN; i++)
+      text[i] = (char)(kind == 0 ? 'x' : kind == 1 ? 'a' + (int)unit_below(26) : 0xff);
+    bpe_windows *w;
+    bpe_window x;
+    size_t at = 0;
+    const bpe_window_options how = {.most = 64};
+    CHECK(bpe_windows_new(c, text, LEN, NULL, &how, &e, &w) == BPE_OK);
+    while (bpe_windows_next(w, &x, &e) == BPE_OK && x.start == at && x.tokens <= 64) at = x.stop;
+    CHECK_EQ_INT(at, LEN);
+    bpe_windows_free(w);
+  }
+  free(text);
+  bpe_coder_free(c);
+  bpe_model_free(m);
+}
+
+/* Each allocation fails once: no leak, and the coder still works. */
+static void check_memory(void) {
+  static const char text[] = "abcabc abc  ab\n\nx. ab abcabcabcabc 12 ab\xc3\xa9<s>abc";
+  bpe_model *m = unit_tiny("o200k");
+  bpe_coder *c = coder_of(m);
+  const bpe_window_options how = {.most = 4, .overlap = 2, .cut = BPE_CUT_PARAGRAPH};
+  for (size_t k = 1; k < 200; k++) {
+    bpe_error e = {.status = BPE_OK};
+    bpe_windows *w;
+    bpe_window x;
+    size_t start, stop;
+    unit_fail(k, false);
+    bpe_status st = bpe_windows_new(c, text, sizeof text - 1, NULL, &how, &e, &w);
+    while (st == BPE_OK) st = bpe_windows_next(w, &x, &e);
+    bpe_windows_free(w);
+    if (st == BPE_DONE) st = bpe_truncate(c, text, sizeof text - 1, NULL, 5, true, &e, &start, &stop);
+    const bool refused = unit_memory.refused > 0;
+    unit_fail(0, false);
+    if (!CHECK(refused ? st == BPE_NOMEM : st == BPE_OK)) break;
+    if (!refused) break;
+  }
+  bpe_coder_free(c);
+  bpe_model_free(m);
+}
+
+static int stop_now(void *ctx) {
+  return ++*(int *)ctx > 2;
+}
+
+static void check_stop(void) {
+  bpe_model *m = unit_tiny("gpt2");
+  bpe_coder *c = coder_of(m);
+  char *text = malloc(1 << 20);
+  int asked = 0;
+  const bpe_walk_options o = {.stop = stop_now, .stop_ctx = &asked};
+  size_t start, stop;
+  for (size_t i = 0; text != NULL && i < 1 << 20; i++) text[i] = i % 7 == 0 ? ' ' : 'a';
+  CHECK_EQ_INT(bpe_truncate(c, text, 1 << 20, &o, 1 << 19, true, NULL, &start, &stop), BPE_STOPPED);
+  free(text);
+  bpe_coder_free(c);
+  bpe_model_free(m);
+}
+
+int main(void) {
+  check_windows();
+  check_specials();
+  check_no_byte();
+  check_regex();
+  check_natural();
+  check_long();
+  check_memory();
+  check_stop();
+  return unit_summary();
+}
