@@ -28,8 +28,7 @@ enum {
   SHORT_PIECE = 62,    /* bytes up to which an array scan wins; places fit in PLACE_BITS */
   PLACE_BITS = 6,
   MOST_ORDER = (1 << (32 - 6)) - 1,
-  WINDOW = 256,        /* bytes of a window, at least */
-  LONG_PIECE = 257,    /* bytes from which a piece goes window by window */
+  WINDOW = SHORT_PIECE - 3, /* bytes of a window, at least, and a character that it cuts */
   TAIL = 4,            /* tokens taken back at first */
   FAN = 16,            /* children of a tournament node */
   MAX_LEVELS = 9,      /* FAN^MAX_LEVELS > 2^32 */
@@ -246,6 +245,13 @@ static size_t whole_chars(const uint8_t *s, size_t window, size_t len) {
   return window;
 }
 
+static bpe_status merge_any(const vocab *v, merge_scratch *m, const uint8_t *s, size_t len,
+                            uint32_t *ids, size_t *n, bpe_error *e) {
+  if (len > SHORT_PIECE || v->n_merges >= MOST_ORDER) return merge_window(v, m, s, len, ids, n, e);
+  *n = merge_short(v, s, len, ids);
+  return BPE_OK;
+}
+
 static bpe_status merge_long(const vocab *v, merge_scratch *m, const uint8_t *s, size_t len,
                              size_t *n, bpe_error *e) {
   const uint8_t *last = NULL; /* the window merged last: its bytes, their number, its ids' */
@@ -262,7 +268,7 @@ static bpe_status merge_long(const vocab *v, merge_scratch *m, const uint8_t *s,
     if (last == NULL || window != last_len || memcmp(last, s + from, window) != 0) {
       if (!mem_grow(&m->alloc, (void **)&m->last_ids, &m->last_cap, window, sizeof *m->ids))
         return set_nomem(e);
-      const bpe_status st = merge_window(v, m, s + from, window, m->last_ids, &n_last, e);
+      const bpe_status st = merge_any(v, m, s + from, window, m->last_ids, &n_last, e);
       if (st != BPE_OK) return st;
       last = s + from;
       last_len = window;
@@ -288,12 +294,8 @@ static bpe_status merge_long(const vocab *v, merge_scratch *m, const uint8_t *s,
 bpe_status merge_piece(const vocab *v, merge_scratch *m, const uint8_t *s, size_t len, size_t *n,
                        bpe_error *e) {
   *n = 0;
-  if (!mem_grow(&m->alloc, (void **)&m->ids, &m->ids_cap, LONG_PIECE, sizeof *m->ids))
+  if (!mem_grow(&m->alloc, (void **)&m->ids, &m->ids_cap, SHORT_PIECE, sizeof *m->ids))
     return set_nomem(e);
-  if (len <= SHORT_PIECE && v->n_merges < MOST_ORDER) {
-    *n = merge_short(v, s, len, m->ids);
-    return BPE_OK;
-  }
-  if (len < LONG_PIECE) return merge_window(v, m, s, len, m->ids, n, e);
+  if (len <= SHORT_PIECE) return merge_any(v, m, s, len, m->ids, n, e);
   return merge_long(v, m, s, len, n, e);
 }
