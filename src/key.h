@@ -9,7 +9,6 @@
 #ifndef KEY_H
 #define KEY_H
 
-#include "cpu.h"
 #include "map.h"
 
 enum {

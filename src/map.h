@@ -24,6 +24,7 @@
 #define MAP_H
 
 #include "base.h"
+#include "cpu.h"
 
 #include <string.h>
 
@@ -102,6 +103,13 @@ static inline size_t pair_map_line(const pair_map *m, uint64_t hash) {
 
 static inline uint64_t pair_map_bit(const pair_map *m, uint64_t hash) {
   return hash >> 24 & m->filter_mask;
+}
+
+/* Fetches the place of a merge that will be added soon. */
+static inline void pair_map_fetch(const pair_map *m, size_t i) {
+  const size_t at = pair_map_line(m, hash_pair(m->merges[i].left, m->merges[i].right)) * PAIR_LINE;
+  if (m->lines != NULL) PREFETCH(m->lines + at);
+  else PREFETCH(m->slots + at);
 }
 
 /* The order in this line, or PAIR_NO_ORDER. `pair` is left and right in their places. */

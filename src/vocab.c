@@ -8,6 +8,8 @@
 
 #include <stdlib.h>
 
+enum { AHEAD = 16 }; /* entries or merges whose places in tables are fetched ahead */
+
 void vocab_clear(vocab *v) {
   const bpe_alloc a = v->alloc;
   mem_free(&a, v->entries);
@@ -82,14 +84,23 @@ static inline piece_key vocab_key(const vocab *v, const vocab_entry *t) {
 
 /* Indexes the entries that merge and are, or are not, last choices. */
 static void index_some(vocab *v, bool last) {
-  for (size_t k = 0; k < v->n_entries; k++) {
-    const vocab_entry *t = &v->entries[k];
-    if (!entry_merges(t) || last != ((t->flags & (ENTRY_FALLBACK | ENTRY_UNUSED)) != 0)) continue;
-    const piece_key key = vocab_key(v, t);
-    size_t i = vocab_slot(v, key);
-    /* Equal bytes: the lower id, which is there already, is met first by every search. */
-    while (v->byte_slots[i] != 0) i = (i + 1) & v->byte_mask;
-    v->byte_slots[i] = key_hash(key) >> 32 << 32 | (k + 1);
+  piece_key keys[AHEAD];
+  for (size_t from = 0; from < v->n_entries; from += AHEAD) {
+    const size_t stop = v->n_entries - from < AHEAD ? v->n_entries : from + AHEAD;
+    for (size_t k = from; k < stop; k++) {
+      keys[k - from] = vocab_key(v, &v->entries[k]);
+      PREFETCH(&v->byte_slots[vocab_slot(v, keys[k - from])]);
+    }
+    for (size_t k = from; k < stop; k++) {
+      const vocab_entry *t = &v->entries[k];
+      const unsigned late = t->flags & (ENTRY_FALLBACK | ENTRY_UNUSED);
+      if (!entry_merges(t) || last != (late != 0)) continue;
+      const piece_key key = keys[k - from];
+      size_t i = vocab_slot(v, key);
+      /* Equal bytes: the lower id, which is there already, is met first by every search. */
+      while (v->byte_slots[i] != 0) i = (i + 1) & v->byte_mask;
+      v->byte_slots[i] = key_hash(key) >> 32 << 32 | (k + 1);
+    }
   }
 }
 
@@ -110,8 +121,11 @@ static bpe_status index_bytes(vocab *v, bpe_error *e) {
   v->byte_mask = n - 1;
   v->byte_shift = 64;
   for (size_t k = n; k > 1; k /= 2) v->byte_shift--;
+  bool any_last = false;
+  for (size_t k = 0; k < v->n_entries && !any_last; k++)
+    any_last = (v->entries[k].flags & (ENTRY_FALLBACK | ENTRY_UNUSED)) != 0;
   index_some(v, false);
-  index_some(v, true);
+  if (any_last) index_some(v, true);
   return BPE_OK;
 }
 
@@ -177,7 +191,8 @@ static bpe_status index_merges(vocab *v, bpe_error *e) {
   if (!pair_map_init(&v->pairs, &v->alloc, v->merges, v->n_merges, most_id)) return set_nomem(e);
   for (size_t i = 0; i < v->n_merges; i++) {
     const vocab_merge *m = &v->merges[i];
-    if ((st = check_merge(v, m, e)) != BPE_OK) return st;
+    if (i + AHEAD < v->n_merges) pair_map_fetch(&v->pairs, i + AHEAD);
+    if (!v->vouched && (st = check_merge(v, m, e)) != BPE_OK) return st;
     if (m->rank == BPE_NONE) return bad_merge(m, "rank too large", e);
     if (i > 0 && m->rank == m[-1].rank && m->id != m[-1].id)
       return bad_merge(m, "two results share a rank", e);

@@ -61,6 +61,7 @@ typedef struct vocab {
   byte_pair *byte_pairs; /* owned; [first << 8 | second], what `pairs` says of their ids */
   uint32_t byte_ids[256]; /* id of each single byte; BPE_NONE: there is none */
   bool whole;             /* a piece that is a token is emitted whole: every token is direct */
+  bool vouched;           /* merges need not be checked, see builder_vouch */
   bool chars;             /* merging begins with characters; byte_ids are the fallbacks */
 } vocab;
 
