@@ -21,7 +21,8 @@
 enum {
   PIECE_BYTES = 1 << 22,   /* memory of the table of pieces, unless said otherwise */
   STOP_INTERVAL = 1 << 16, /* bytes of text between two questions to stop */
-  IDS_PER_RESERVE = 1024
+  IDS_PER_RESERVE = 1024,
+  MOST_EXPECTED = 1 << 16 /* bytes of text whose ids have room made for them at first */
 };
 
 enum phase { PHASE_BOS, PHASE_TEXT, PHASE_EOS, PHASE_DONE };
@@ -495,6 +496,8 @@ typedef enum form { FORM_JSON, FORM_16, FORM_32 } form;
 
 /* Bytes of an id at most, in each form; writers may write FORM_SLACK bytes more. */
 static const size_t most_bytes[] = {11, 2, 4};
+/* Bytes that four bytes of text usually give: one id and a bit. */
+static const size_t usual_bytes[] = {6, 2, 4};
 enum { FORM_SLACK = 16 };
 
 static ALWAYS_INLINE void put_word(uint8_t *to, uint64_t word) {
@@ -665,6 +668,8 @@ static ALWAYS_INLINE bpe_status encode(form f, bpe_coder *c, const void *text, s
   bpe_piece p;
   bpe_walk *w = &c->walk;
   bpe_status st = bpe_walk_start(w, text, len, o, e);
+  const size_t about = len < MOST_EXPECTED ? len : MOST_EXPECTED;
+  if (st == BPE_OK) bpe_buffer_reserve(out, about * usual_bytes[f] / 4 + 2 * FORM_SLACK);
   while (st == BPE_OK) {
     while (has_batches(w) && !w->mapped && st == BPE_OK) {
       uint64_t found;

@@ -49,7 +49,7 @@ static inline piece_key key_long(const uint8_t *s, size_t len) {
 }
 
 /* The key of any bytes, reading nothing else. */
-static inline piece_key key_of(const uint8_t *s, size_t len) {
+static inline piece_key key_any(const uint8_t *s, size_t len) {
   if (len > KEY_BYTES) return key_long(s, len);
   uint8_t copy[KEY_SLACK] = {0};
   for (size_t i = 0; i < len; i++) copy[i] = s[i];

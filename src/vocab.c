@@ -79,7 +79,7 @@ static bpe_status seal_entries(vocab *v, bpe_error *e) {
 static inline piece_key vocab_key(const vocab *v, const vocab_entry *t) {
   const uint8_t *s = vocab_bytes(v, t);
   const bool readable = v->slab_cap - t->offset >= KEY_SLACK;
-  return t->len <= KEY_BYTES && readable ? key_short(s, t->len) : key_of(s, t->len);
+  return t->len <= KEY_BYTES && readable ? key_short(s, t->len) : key_any(s, t->len);
 }
 
 /* Indexes the entries that merge and are, or are not, last choices. */

@@ -104,7 +104,7 @@ static inline size_t vocab_find_key(const vocab *v, piece_key k, const uint8_t *
 }
 
 static inline size_t vocab_find_bytes(const vocab *v, const uint8_t *s, size_t len) {
-  return vocab_find_key(v, key_of(s, len), s, len);
+  return vocab_find_key(v, key_any(s, len), s, len);
 }
 
 #endif
