@@ -44,6 +44,10 @@ UNITS := $(patsubst tests/%.c,$(B)/bin/%,$(wildcard tests/unit_*.c))
 FUZZERS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 SQL_TESTS := $(wildcard tests/sql/*.test tests/cache/*.test)
 
+# With a million failing allocations these take minutes; store_oom.test stands for those of storage.
+LONG_UNDER_OOM := tests/cache/% $(patsubst %,tests/sql/%.test,runner train_store store import export \
+  unsealed digest)
+
 # The programs that talk SQL come in two kinds: `slt` loads bpe.so as anyone does, `slt-static`
 # has the glue linked in, which is what sanitizers need.
 STATIC_FLAGS := -DSQLITE_CORE -DSLT_STATIC
@@ -117,11 +121,15 @@ $(B)/bin/vectors: $(B)/tests/vectors.o
 	$(LINK)
 $(B)/bin/bugs: $(B)/tests/bugs.o
 	$(LINK)
+$(B)/bin/store_c: $(B)/tests/store_c.o
+	$(LINK)
 $(B)/bin/slt-static: $(SLT:$(B)/tests/%=$(B)/tests-static/%) $(GLUE_STATIC) $(CORE)
 	$(LINK)
 $(B)/bin/vectors-static: $(B)/tests-static/vectors.o $(GLUE_STATIC) $(CORE)
 	$(LINK)
 $(B)/bin/bugs-static: $(B)/tests-static/bugs.o $(GLUE_STATIC) $(CORE)
+	$(LINK)
+$(B)/bin/store_c-static: $(B)/tests-static/store_c.o $(GLUE_STATIC) $(CORE)
 	$(LINK)
 $(B)/bin/replay-%: $(B)/fuzz/fuzz_%.o $(B)/fuzz/replay.o $(ORACLE) $(GLUE_STATIC) $(CORE)
 	$(LINK)
@@ -157,11 +165,13 @@ recipes: $(EXT) ## every sql/recipes/*.sql gives its .out
 
 oom: $(B)/bin/oom $(B)/bin/slt-static ## every allocation fails once, and from then on
 	@$(RUN) $(B)/bin/oom
-	@$(RUN) $(B)/bin/slt-static --oom $(filter-out %/runner.test %/train_store.test,$(SQL_TESTS))
+	@$(RUN) $(B)/bin/slt-static --oom $(filter-out $(LONG_UNDER_OOM),$(SQL_TESTS))
 
-sql: $(B)/bin/slt $(EXT) ## tests/sql/*.test through the real loader
+sql: $(B)/bin/slt $(B)/bin/store_c $(EXT) ## tests/sql/*.test through the real loader
 	@$(RUN) $(B)/bin/slt --ext ./bpe $(SQL_TESTS)
 	@$(RUN) tests/cache.sh
+	@$(RUN) $(B)/bin/store_c
+	@SQLITE_SHELL=$(SQLITE_SHELL) $(RUN) tests/shell.sh
 
 vectors: $(B)/bin/vectors $(B)/bin/bugs $(EXT) ## reference ids, splits and decodings; reported bugs of others
 	@$(RUN) $(B)/bin/vectors
@@ -186,10 +196,11 @@ replay: $(FUZZERS:%=$(B)/bin/replay-%) ## every fuzzer over its kept inputs
 poison: $(EXT) ## another extension's pcre2_compile changes nothing
 	@$(RUN) tests/poison/poison.sh
 
-test-static: $(B)/bin/slt-static $(B)/bin/vectors-static $(B)/bin/bugs-static ## the same with the extension linked in
+test-static: $(B)/bin/slt-static $(B)/bin/vectors-static $(B)/bin/bugs-static $(B)/bin/store_c-static ## the same with the extension linked in
 	@$(RUN) $(B)/bin/slt-static $(SQL_TESTS)
 	@$(RUN) $(B)/bin/vectors-static
 	@$(RUN) $(B)/bin/bugs-static
+	@$(RUN) $(B)/bin/store_c-static
 
 SANITIZED := unit test-static oom replay
 

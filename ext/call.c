@@ -139,7 +139,7 @@ int call_again(conn *c, call **kept, sqlite3_value *name, sqlite3_value *opts, i
   tokenizer *now = NULL;
   if (k && call_is_for(k, name, opts, who)) {
     if (k->tok->builtin >= 0) return SQLITE_OK;
-    if (tokenizer_named(c, k->tokenizer_key, f, &now) != SQLITE_OK) return f->rc;
+    if (k->tok->kept && tokenizer_named(c, k->tokenizer_key, f, &now) != SQLITE_OK) return f->rc;
     const bool same = now == k->tok;
     tokenizer_release(now);
     if (same) return SQLITE_OK;

@@ -174,6 +174,7 @@ struct tokenizer {
   int refs;
   int builtin;      /* index of the built-in encoding; -1: stored */
   const char *name; /* what it is built in as, or "schema.name" in the same allocation */
+  bool kept;            /* stored: in the connection's list, so the same pointer is the same */
   const char *own_name; /* stored: without the schema */
   size_t name_len;      /* of own_name */
   sqlite3_int64 id, version; /* stored: its row, and the state of its schema */
@@ -251,8 +252,11 @@ typedef struct stored_head {
 } stored_head;
 
 const char *stored_kind(bpe_kind);
-/* The model of a row, which is unsealed, damaged or right. `name` is for messages. */
-int stored_load(conn *, bytes name, const stored_row *, failure *, bpe_model **out);
+/* The model of a row, which is unsealed, damaged or right. `name` is for messages. *missing: a
+** trigger without which what was read must not be kept, or empty. */
+int stored_load(conn *, bytes name, const stored_row *, failure *, bpe_model **out,
+                schema_object *missing);
+int fail_missing(failure *, const schema_object *, const char *schema);
 /* The same without a look at seal, digest or triggers. */
 int stored_read(conn *, const char *schema, sqlite3_int64 id, failure *, bpe_model **out);
 /* The model of rows whose head is not stored yet. */

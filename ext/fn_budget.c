@@ -9,9 +9,9 @@
 ** (B2) bpe_fits is bpe_count(text, ...) <= max_tokens. The text's length may decide; else counting
 **      stops at the limit, and what is wrong with the text behind that place stays unseen. What
 **      `special` makes an error is looked for in the whole text.
-** (B3) bpe_truncate keeps the bytes of the first k tokens, {"side":"left"} those of the last k; k is
-**      the largest number up to the limit for which they end (begin) with a character and count to
-**      at most the limit by themselves. A text that fits comes back as it is, numbers as TEXT.
+** (B3) bpe_truncate keeps the bytes of the first k tokens, {"side":"left"} those of the last k; k
+**      is the largest number up to the limit for which they end (begin) with a character and count
+**      to at most the limit by themselves. A text that fits comes back as it is, numbers as TEXT.
 ** (B4) BOS and EOS of {"document":true} count: room is left for them, and a limit without that room
 **      is an error.
 */

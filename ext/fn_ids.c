@@ -1,7 +1,7 @@
 /* fn_ids.c - packed ids as a type: their number, and a part of them.
 **
 **   bpe_ids_length(blob [, width])           INTEGER, how many
-**   bpe_ids_slice(blob, from, n [, width])   BLOB, n of them from number `from` on, the first being 0
+**   bpe_ids_slice(blob, from, n [, width])   BLOB, n of them from number `from` (0 on)
 **
 **   SELECT hex(bpe_ids_slice(bpe_encode_blob('one two three'), 1, 1));
 **

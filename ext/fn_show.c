@@ -4,7 +4,7 @@
 **   bpe_html(text [, tokenizer [, options]])   TEXT, an HTML element with its own style
 **
 ** Tokens alternate between two colours, special and added tokens and BOS and EOS have a third.
-** (W1) NULL text or tokenizer gives NULL. Options are those of bpe_encode: special, document, digest.
+** (W1) NULL text or tokenizer gives NULL. Options as for bpe_encode: special, document, digest.
 ** (W2) What the eye cannot see is shown: a blank as a middle dot, a tab as an arrow, the end of a
 **      line as its sign before it, controls as their pictures, invisible characters as <U+200B>,
 **      and bytes that are no whole character in their token as \xE3.
@@ -38,7 +38,8 @@ static const style html = {
             ".bpe{font:1em/1.8 monospace;white-space:pre-wrap;overflow-wrap:anywhere}"
             ".bpe span{border-bottom:2px solid}"
             ".bpe .a{background:#cfe8ff;color:#0b2239;border-color:#1d5f99}"
-            ".bpe .b{background:#ffe8bf;color:#3a2500;border-color:#8a5a00;border-bottom-style:dotted}"
+            ".bpe .b{background:#ffe8bf;color:#3a2500;border-color:#8a5a00;"
+            "border-bottom-style:dotted}"
             ".bpe .s{background:#4a1d6b;color:#fff;border-color:#4a1d6b}"
             "</style>",
     .close = "</div>",
@@ -120,7 +121,8 @@ static void put_bytes(bpe_buffer *b, const style *s, int kind, const uint8_t *p,
       put_ascii(b, s, kind, p[i]);
     } else if (is_invisible(decode(p + i, n))) {
       char text[24];
-      sqlite3_snprintf(sizeof text, text, s->html ? "&lt;U+%04X&gt;" : "<U+%04X>", decode(p + i, n));
+      sqlite3_snprintf(sizeof text, text, s->html ? "&lt;U+%04X&gt;" : "<U+%04X>",
+                       decode(p + i, n));
       put(b, text);
     } else {
       bpe_buffer_append(b, p + i, n);

@@ -1,9 +1,10 @@
 /* fts5_bpe.c - full-text search by token: the FTS5 tokenizer `bpe`.
 **
 **   CREATE VIRTUAL TABLE f USING fts5(body, tokenize = 'bpe o200k_base');
-**   CREATE VIRTUAL TABLE g USING fts5(body, tokenize = 'bpe gpt-4 fold trim');
+**   CREATE VIRTUAL TABLE g USING fts5(body, tokenize = "bpe 'gpt-4' fold trim");
 **
-** The arguments are a tokenizer's name, o200k_base where there is none, and the words fold and trim.
+** The arguments are a tokenizer's name, o200k_base where there is none, and the words fold and
+** trim. A name that is more than letters, digits and _ wants quotes of its own: "bpe 'gpt-4o'".
 ** (F1) The terms are the tokens' bytes, so a query hits where its sequence of tokens occurs. "cat"
 **      and " cat" are two tokens: without trim a word finds itself only behind what it stands
 **      behind in the query.
@@ -119,7 +120,8 @@ static void fold(uint8_t *s, size_t len)
       s[i] = (uint8_t)(0xc0 | c >> 6);
       s[i + 1] = (uint8_t)(0x80 | (c & 0x3f));
     } else if (n == 3 && s[i] < 0xf0) {
-      const uint32_t c = fold_char((s[i] & 0x0fu) << 12 | (s[i + 1] & 0x3fu) << 6 | (s[i + 2] & 0x3fu));
+      const uint32_t c = fold_char((s[i] & 0x0fu) << 12 | (s[i + 1] & 0x3fu) << 6 |
+                                   (s[i + 2] & 0x3fu));
       s[i + 1] = (uint8_t)(0x80 | (c >> 6 & 0x3f));
       s[i + 2] = (uint8_t)(0x80 | (c & 0x3f));
     }
@@ -135,7 +137,7 @@ static bool begins_word(const uint8_t *s, size_t len)
   return len > 1 && c >= 0xc3 && c <= 0xd6; /* U+00C0 to U+05BF */
 }
 
-/* What is tokenized: the text, or a copy, which is the caller's to free. *shift: bytes put before. */
+/* What is tokenized: the text, or a copy, which the caller frees. *shift: bytes put before. */
 static int make_text(const fts_tokenizer *t, bytes in, uint8_t **copy, bytes *out, size_t *shift)
 {
   *copy = NULL;

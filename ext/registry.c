@@ -8,7 +8,9 @@
 **      loaded tokenizer answers only if digest, row and the state of the schema are those it was
 **      loaded from. Triggers make the digest NULL when rows change, so this is enough, unless
 ** (R2) this connection has its triggers switched off: then nothing may have changed at all.
-** (R3) Loading reads while the row is still being read, so it sees the same state.
+** (R3) Where a trigger is missing, or the row's version means nothing beyond this use, nothing is
+**      kept.
+** (R4) Loading reads while the row is still being read, so it sees the same state.
 **
 ** Whoever uses one holds a reference, so it outlives the list if a statement still runs.
 **
@@ -105,9 +107,11 @@ static void drop_others(conn *c, const stored_row *row)
   }
 }
 
-/* R3. The caller gets the only reference. */
-static int load_stored(conn *c, bytes name, const stored_row *row, failure *f, tokenizer **out)
+/* R3, R4. The caller gets the only reference. */
+static int load_stored(store *s, bytes name, const stored_row *row, failure *f, tokenizer **out)
 {
+  conn *c = store_conn(s);
+  schema_object missing;
   bpe_error e = {0};
   const size_t schema_len = strlen(row->schema);
   const sqlite3_uint64 size = sizeof(tokenizer) + schema_len + (sqlite3_uint64)name.len + 2;
@@ -123,7 +127,8 @@ static int load_stored(conn *c, bytes name, const stored_row *row, failure *f, t
                    .version = row->version, .changes = sqlite3_total_changes(c->db),
                    .has_digest = true};
   memcpy(t->digest, row->digest, sizeof t->digest);
-  if (stored_load(c, name, row, f, &t->model) == SQLITE_OK) {
+  if (stored_load(c, name, row, f, &t->model, &missing) == SQLITE_OK) {
+    t->kept = store_is_kept(s) && missing.name.len == 0;
     const bpe_status st = bpe_coder_new(t->model, 0, &e, &t->coder);
     if (st != BPE_OK) fail_status(f, st, &e);
   }
@@ -281,8 +286,8 @@ static int get_stored(store *s, bytes name, failure *f, tokenizer **out)
   tokenizer *t = find_stored(c, &row);
   if (!t) {
     store_split(s, &name);
-    if (load_stored(c, name, &row, f, &t) != SQLITE_OK) return f->rc;
-    if (!store_is_kept(s)) { /* its version means nothing beyond this use */
+    if (load_stored(s, name, &row, f, &t) != SQLITE_OK) return f->rc;
+    if (!t->kept) {
       *out = t;
       return SQLITE_OK;
     }

@@ -27,6 +27,8 @@
 
 #include <string.h>
 
+enum { MAX_TRIES = 3 }; /* a schema cannot change while we look, but may have before */
+
 typedef struct place {
   char *schema;       /* owned */
   sqlite3_stmt *find; /* owned; NULL: to be prepared */
@@ -267,8 +269,8 @@ static int look_for_foreign(conn *c, place *p, failure *f)
 }
 
 /* Steps the place's statement: SQLITE_ROW or SQLITE_DONE, SQLITE_SCHEMA if it has to be prepared
-** differently, or a failure. */
-static int step(conn *c, place *p, bytes name, failure *f)
+** differently, or a failure. SQLite says SQLITE_ERROR for both; `last`: that it is no schema. */
+static int step(conn *c, place *p, bytes name, bool last, failure *f)
 {
   int rc = SQLITE_OK;
   if (p->open) sqlite3_reset(p->find); /* from an earlier search */
@@ -282,19 +284,19 @@ static int step(conn *c, place *p, bytes name, failure *f)
   if (prepared != p->prepared) {
     p->prepared = prepared;
     p->version = ++c->versions;
-    if (!p->has_table || rc == SQLITE_ERROR) return SQLITE_SCHEMA;
+    if (!p->has_table) return SQLITE_SCHEMA;
   }
   if (rc == SQLITE_ROW || rc == SQLITE_DONE) return rc;
-  return rc == SQLITE_ERROR && p->has_table ? SQLITE_SCHEMA : fail_db(f, c->db, rc);
+  return rc == SQLITE_ERROR && !last ? SQLITE_SCHEMA : fail_db(f, c->db, rc);
 }
 
 static int seek(conn *c, place *p, bytes name, failure *f, bool *found)
 {
   *found = false;
-  for (int tries = 0; tries < 3; tries++) {
+  for (int tries = 0; tries < MAX_TRIES; tries++) {
     if (!p->find && prepare(c, p, f) != SQLITE_OK) return f->rc;
     const bool fresh = p->seen != p->version;
-    const int rc = step(c, p, name, f);
+    const int rc = step(c, p, name, tries > 0, f);
     if (f->rc != SQLITE_OK) return f->rc;
     if (fresh && !p->has_table && look_for_foreign(c, p, f) != SQLITE_OK) return f->rc;
     p->seen = p->version;

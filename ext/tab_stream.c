@@ -8,9 +8,9 @@
 ** (M2) The statement begins with SELECT, VALUES or WITH, is one, reads only, and has no parameters.
 **      It is prepared and runs on this connection, and is looked at before it is prepared.
 ** (M3) Memory is that of a piece and of what its pattern looks at, not of the text.
-** (M4) A tokenizer with pattern none, a regex or a normalizer is an error: nothing of such a text is
-**      certain before its end.
-** (M5) What {"special":"error"} forbids is found when the stream comes to it, after the rows before.
+** (M4) A tokenizer with pattern none, a regex or a normalizer is an error: nothing of such a text
+**      is certain before its end.
+** (M5) What {"special":"error"} forbids is found when the stream comes to it, behind earlier rows.
 ** (M6) DIRECTONLY: a schema must not run statements that it carries as text.
 */
 #include "ext.h"

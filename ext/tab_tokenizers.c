@@ -12,8 +12,9 @@
 ** (C2) source, merges and options are the hidden inputs of an INSERT and NULL when read. Columns
 **      that are computed must be NULL in an INSERT; so must the rowid.
 ** (C3) A stored tokenizer's row is read and checked whole when a column needs it, each time, and
-**      not taken from those in use: "sealed" is what is true, not what was true. One that is not
-**      has sealed = 0, the reason in stats, and NULL in what cannot be known.
+**      not taken from those in use: "sealed" is what is true, not what was true. One that is not,
+**      or that our triggers do not watch, has sealed = 0, the reason in stats, and NULL in what
+**      cannot be known.
 ** (C4) A model that the connection does not use otherwise is freed when the cursor moves on, so
 **      listing all of them holds one at a time.
 ** (C5) An existing name is refused, whatever the conflict clause says: content never changes under
@@ -339,8 +340,12 @@ static int need_stored(tokenizers_cursor *cur, conn *c, const known *k, failure 
   failure why = {.name = f->name, .c = c};
   store *s = store_begin(c, f);
   if (!s) return f->rc;
+  schema_object missing;
   if (seek_known(s, k, &why, &place, &row) == SQLITE_OK && row.found) {
-    stored_load(c, k->name, &row, &why, &cur->own);
+    if (stored_load(c, k->name, &row, &why, &cur->own, &missing) == SQLITE_OK &&
+        missing.name.len > 0) {
+      fail_missing(&why, &missing, row.schema);
+    }
   } else if (why.rc == SQLITE_OK) {
     fail(&why, "it was removed");
   }
@@ -434,7 +439,7 @@ static int model_column(tokenizers_cursor *cur, catalogue *t, sqlite3_context *c
   bpe_info info;
   if (need_model(cur, t, f) != SQLITE_OK) return f->rc;
   if (column == SEALED) {
-    sqlite3_result_int(ctx, cur->model != NULL);
+    sqlite3_result_int(ctx, cur->fault == NULL);
     return SQLITE_OK;
   }
   if (column == STATS) return json_column(cur, t->base.c, ctx, column, f);
@@ -562,13 +567,14 @@ static int seal(store *s, const known *k, const stored_row *row, sqlite3_value *
 {
   failure ignored = {.name = f->name, .c = f->c};
   bpe_model *m;
+  schema_object missing;
   if (sqlite3_value_type(v) != SQLITE_INTEGER || sqlite3_value_int64(v) != 1) {
     return fail(f, "sealed can only be set to 1");
   }
-  const int rc = stored_load(store_conn(s), k->name, row, &ignored, &m);
+  const int rc = stored_load(store_conn(s), k->name, row, &ignored, &m, &missing);
   bpe_model_free(m);
-  if (rc == SQLITE_OK) return SQLITE_OK;
-  if (rc != SQLITE_ERROR) {
+  if (rc == SQLITE_OK && missing.name.len == 0) return SQLITE_OK;
+  if (rc != SQLITE_OK && rc != SQLITE_ERROR) {
     *f = ignored;
     return rc;
   }

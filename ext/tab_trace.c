@@ -8,7 +8,7 @@
 ** (R1) Step 0 of a piece has the ids that merging begins with; each further row is a longest run of
 **      merges of one pair that follow each other, with the piece's ids before and after.
 ** (R2) The last `after` of each piece, put together, is bpe_encode of the text.
-** (R3) A piece that is a token and is not merged for that is one step with rank, left and right NULL.
+** (R3) A piece that is a token and for that is not merged is one step, rank, left and right NULL.
 ** (R4) Pieces are counted from 0, and special tokens, BOS and EOS, which have only a step 0, with
 **      them. A byte that is no token is null in `before` and `after`.
 ** (R5) Rows are made when they are asked for: a row costs what its piece has tokens.

@@ -26,10 +26,23 @@ static bool is_blank(uint32_t c) {
 
 static bool is_closing(uint32_t c) {
   switch (c) {
-    case '"': case '\'': case ')': case ']': case '}': case 0xbb: case 0x2019: case 0x201d:
-    case 0x203a: case 0x300b: case 0x300d: case 0x300f: case 0x3011: case 0xff09: case 0xff3d:
-    case 0xff63: return true;
-    default: return false;
+  case '"':
+  case '\'':
+  case ')':
+  case ']':
+  case '}':
+  case 0xbb:
+  case 0x2019:
+  case 0x201d:
+  case 0x203a:
+  case 0x300b:
+  case 0x300d:
+  case 0x300f:
+  case 0x3011:
+  case 0xff09:
+  case 0xff3d:
+  case 0xff63: return true;
+  default: return false;
   }
 }
 

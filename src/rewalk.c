@@ -19,13 +19,13 @@ bool rewalk_is_plain(const bpe_model *m, const bpe_walk_options *o) {
          special_is_plain(o->allowed != NULL ? o->allowed : m->added);
 }
 
-bpe_status rewalk_init(rewalk *r, bpe_coder *c, const bpe_walk_options *o,
-                       const long_piece *known, bpe_error *e) {
+bpe_status rewalk_init(rewalk *r, bpe_coder *c, const bpe_walk_options *o, const long_piece *known,
+                       bpe_error *e) {
   const bpe_model *m = bpe_coder_model(c);
   r->coder = c;
   r->alloc = m->alloc;
-  r->options = (bpe_walk_options){.allowed = o->allowed, .pattern = o->pattern, .stop = o->stop,
-                                  .stop_ctx = o->stop_ctx};
+  r->options = (bpe_walk_options){
+      .allowed = o->allowed, .pattern = o->pattern, .stop = o->stop, .stop_ctx = o->stop_ctx};
   r->finder = o->allowed != NULL ? o->allowed : m->added;
   r->pattern = pattern_of(m, o);
   r->known = known != NULL ? known : &r->own;
@@ -149,7 +149,8 @@ static void find_end(rewalk *r) {
   if (sp->next < sp->n || sp->at <= k->start || sp->at >= k->stop || rules == NULL) return;
   const bool well = k->start < sp->well_end && k->stop <= sp->well_end && sp->at < sp->well_end;
   const bool malformed = utf8_length(r->text + k->start, r->stop - k->start) == 0;
-  if (!malformed && !(well && scan_same_end(rules, r->text, k->start, sp->at, k->stop, sp->well_end)))
+  if (!malformed &&
+      !(well && scan_same_end(rules, r->text, k->start, sp->at, k->stop, sp->well_end)))
     return;
   if (malformed) sp->well_start = sp->well_end = k->stop;
   sp->base = sp->at;

@@ -32,18 +32,18 @@ typedef struct rewalk {
   bpe_coder *coder;
   bpe_alloc alloc;
   bpe_walk_options options;
-  const bpe_finder *finder;   /* NULL: no special tokens are looked for */
+  const bpe_finder *finder; /* NULL: no special tokens are looked for */
   const bpe_pattern *pattern;
   const uint8_t *text;
-  size_t len, stop;           /* readable bytes; where the text ends */
-  bpe_walk *walk;             /* owned; NULL: the model is plain, and the rest below is used */
-  size_t base;                /* of the walk's text */
-  splitter split;             /* of the stretch before `special` */
+  size_t len, stop; /* readable bytes; where the text ends */
+  bpe_walk *walk;   /* owned; NULL: the model is plain, and the rest below is used */
+  size_t base;      /* of the walk's text */
+  splitter split;   /* of the stretch before `special` */
   special_match special;
-  size_t stretch;             /* where it begins */
+  size_t stretch; /* where it begins */
   long_piece own;
-  const long_piece *known;    /* own, or another rewalk's */
-  size_t asked;               /* bytes since the last question to stop */
+  const long_piece *known; /* own, or another rewalk's */
+  size_t asked;            /* bytes since the last question to stop */
   size_t at;
 } rewalk;
 
@@ -58,8 +58,8 @@ void rewalk_clear(rewalk *);
 /* The text is text[from .. to), of text[0 .. len) that may be read. */
 bpe_status rewalk_start(rewalk *, const uint8_t *text, size_t len, size_t from, size_t to,
                         bpe_error *);
-/* Fills the ids of a piece that is kept, or part of a kept one, and *ends with where its tokens end.
-** False: it is not. */
+/* Fills the ids of a piece that is kept, or part of a kept one, and *ends with where its tokens
+** end. False: it is not. */
 bool rewalk_find_known(const long_piece *, bpe_piece *, const size_t **ends);
 /* From now on the text is what follows `at`, an end of a token at most as far as the walk is. */
 bpe_status rewalk_seek(rewalk *, size_t at, bpe_error *);

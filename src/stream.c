@@ -31,10 +31,10 @@ struct bpe_stream {
   bpe_walk_options options; /* without BOS, EOS and what is forbidden */
   const bpe_finder *forbidden;
   bool document;
-  size_t longest;       /* bytes of the longest special token that is looked for */
-  size_t longest_bad;   /* and of the longest forbidden string */
-  bpe_walk *walk;       /* owned */
-  uint8_t *bytes;       /* owned; the buffer */
+  size_t longest;     /* bytes of the longest special token that is looked for */
+  size_t longest_bad; /* and of the longest forbidden string */
+  bpe_walk *walk;     /* owned */
+  uint8_t *bytes;     /* owned; the buffer */
   size_t n, cap;
   uint64_t offset;      /* of bytes[0] in the text */
   size_t at;            /* what comes before is handed out */
@@ -44,8 +44,7 @@ struct bpe_stream {
   bool walking, began, ended, finished;
 };
 
-bpe_status bpe_stream_new(bpe_coder *c, const bpe_walk_options *o, bpe_error *e,
-                          bpe_stream **out) {
+bpe_status bpe_stream_new(bpe_coder *c, const bpe_walk_options *o, bpe_error *e, bpe_stream **out) {
   *out = NULL;
   const bpe_model *m = bpe_coder_model(c);
   const bpe_walk_options none = {0};
@@ -59,15 +58,15 @@ bpe_status bpe_stream_new(bpe_coder *c, const bpe_walk_options *o, bpe_error *e,
     return set_error(e, BPE_MISUSE, 0, "a tokenizer that normalizes text cannot stream");
   if (!special_is_plain(finder) || !special_is_plain(o->forbidden))
     return set_error(e, BPE_MISUSE, 0,
-                     "a tokenizer whose special tokens depend on what is beside them cannot stream");
+                     "a tokenizer whose special tokens look at what is beside them cannot stream");
   if (o->document && m->bos.n + m->eos.n == 0)
     return set_error(e, BPE_MISUSE, 0, "tokenizer has no BOS or EOS tokens");
   bpe_stream *s = mem_zero(&m->alloc, 1, sizeof *s);
   if (s == NULL) return set_nomem(e);
   s->coder = c;
   s->alloc = m->alloc;
-  s->options = (bpe_walk_options){.allowed = o->allowed, .pattern = o->pattern, .stop = o->stop,
-                                  .stop_ctx = o->stop_ctx};
+  s->options = (bpe_walk_options){
+      .allowed = o->allowed, .pattern = o->pattern, .stop = o->stop, .stop_ctx = o->stop_ctx};
   s->forbidden = o->forbidden;
   s->document = o->document;
   s->longest = special_longest(finder);
@@ -166,8 +165,8 @@ static bpe_status next_certain(bpe_stream *s, bpe_piece *p, bpe_error *e) {
   }
   if (st != BPE_OK && st != BPE_DONE) return set_error(e, st, local.offset, "%s", local.text);
   const bool certain =
-      st == BPE_OK && (s->ended || (p->special ? left - p->start >= s->longest
-                                               : p->stop < s->settled));
+      st == BPE_OK &&
+      (s->ended || (p->special ? left - p->start >= s->longest : p->stop < s->settled));
   if (certain) return BPE_OK;
   s->walking = false;
   s->need = 2 * (s->n - s->at) > ENOUGH ? 2 * (s->n - s->at) : ENOUGH;

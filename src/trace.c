@@ -118,9 +118,15 @@ static bpe_status begin_piece(bpe_trace *t, const bpe_piece *p, bpe_error *e) {
   } else {
     t->n = merge_start(v, s, len, t->ids, t->rank, t->to);
   }
-  t->step = (bpe_step){.piece = t->begun ? t->step.piece + 1 : 0, .start = p->start,
-                       .stop = p->stop, .rank = BPE_NONE, .left = BPE_NONE, .right = BPE_NONE,
-                       .id = BPE_NONE, .after = t->ids, .n_after = t->n};
+  t->step = (bpe_step){.piece = t->begun ? t->step.piece + 1 : 0,
+                       .start = p->start,
+                       .stop = p->stop,
+                       .rank = BPE_NONE,
+                       .left = BPE_NONE,
+                       .right = BPE_NONE,
+                       .id = BPE_NONE,
+                       .after = t->ids,
+                       .n_after = t->n};
   t->begun = true;
   return BPE_OK;
 }

@@ -26,9 +26,9 @@
 #include <string.h>
 
 typedef struct mark {
-  size_t start;           /* of a piece or, where pieces do not show tokens, of a token */
-  uint64_t before : 63;   /* tokens before it */
-  uint64_t single : 1;    /* it is one token */
+  size_t start;         /* of a piece or, where pieces do not show tokens, of a token */
+  uint64_t before : 63; /* tokens before it */
+  uint64_t single : 1;  /* it is one token */
 } mark;
 
 struct bpe_windows {
@@ -36,18 +36,18 @@ struct bpe_windows {
   bpe_alloc alloc;
   bpe_walk_options options; /* without BOS, EOS and what is forbidden */
   bpe_window_options how;
-  uint64_t wraps, room;     /* BOS and EOS tokens; what they leave */
+  uint64_t wraps, room; /* BOS and EOS tokens; what they leave */
   const uint8_t *text;
   size_t len;
-  bool plain, local;        /* rewalk_is_plain; and the pattern is a scanner or "none" */
+  bool plain, local; /* rewalk_is_plain; and the pattern is a scanner or "none" */
   rewalk main, again;
-  mark *marks;              /* owned; of the text from `from` on */
+  mark *marks; /* owned; of the text from `from` on */
   size_t n_marks, marks_cap;
-  size_t marks_end;         /* where the last one ends */
-  uint64_t total;           /* tokens up to there */
-  size_t *ends;             /* owned; of the tokens of one piece */
+  size_t marks_end; /* where the last one ends */
+  uint64_t total;   /* tokens up to there */
+  size_t *ends;     /* owned; of the tokens of one piece */
   size_t ends_cap;
-  size_t from, least;       /* the next window begins at `from` and ends behind `least` */
+  size_t from, least; /* the next window begins at `from` and ends behind `least` */
 };
 
 /* ---- Making and marking --------------------------------------------------------------------- */
@@ -158,8 +158,7 @@ static size_t mark_stop(const bpe_windows *w, size_t i) {
 }
 
 /* Where the tokens of a marked piece end, valid until the next call. */
-static bpe_status ends_of(bpe_windows *w, size_t i, const size_t **ends, size_t *n,
-                          bpe_error *e) {
+static bpe_status ends_of(bpe_windows *w, size_t i, const size_t **ends, size_t *n, bpe_error *e) {
   const vocab *v = &bpe_coder_model(w->coder)->v;
   bpe_piece p = {.start = w->marks[i].start, .stop = mark_stop(w, i)};
   *n = 1;

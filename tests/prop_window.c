@@ -19,8 +19,8 @@
 
 enum { GROUP = 64, MOST_TEXT = 400, N_BUILTINS = 5, MAX_FAILURES = 10 };
 
-static const char *const builtins[N_BUILTINS] = {
-  "gpt2", "cl100k_base", "o200k_base", "o200k_harmony", "p50k_edit"};
+static const char *const builtins[N_BUILTINS] = {"gpt2", "cl100k_base", "o200k_base",
+                                                 "o200k_harmony", "p50k_edit"};
 
 typedef struct tokens {
   size_t ends[MOST_TEXT + 8]; /* of the text, without BOS and EOS */
@@ -105,8 +105,8 @@ static size_t longest_left(const window_case *t, size_t from, size_t to, uint64_
 
 static void check_truncate(const window_case *t, uint64_t most) {
   size_t start, stop;
-  bpe_status st = bpe_truncate(t->coder, t->text, t->len, &t->options, most, false, NULL, &start,
-                               &stop);
+  bpe_status st =
+      bpe_truncate(t->coder, t->text, t->len, &t->options, most, false, NULL, &start, &stop);
   if (most < t->wraps) {
     holds(st == BPE_MISUSE, "too small a limit is refused");
     return;
@@ -176,7 +176,8 @@ static void check_same_end(const scan_rules *r, const uint8_t *s, size_t from, s
                            size_t len) {
   for (size_t at = from + 1; at < end; at++) {
     if ((s[at] & 0xc0) == 0x80 || !scan_same_end(r, s, from, at, end, len)) continue;
-    if (!holds(scan_piece(r, s + at, len - at) == end - at, "a long piece ends where it ended")) return;
+    if (!holds(scan_piece(r, s + at, len - at) == end - at, "a long piece ends where it ended"))
+      return;
   }
 }
 
@@ -210,11 +211,59 @@ static void check_settled(const char *pattern, const uint8_t *text, size_t len) 
 
 /* What cuts change: runs of blanks and line ends, quotes, capitals, characters in pieces. */
 static size_t tricky_text(uint8_t *out, size_t most, prop_rng *rng) {
-  static const char *const parts[] = {
-    " ", " ", "  ", "   ", "\t", "\n", "\r\n", "\n\n", "23", "1", "x", "abc", "ABC", "Ab", "'s",
-    "'LL", "'", "\"", "//", "/", ".", "...", "!", "é", "É", "日本", "語", "。", "क्ष", "ि", "👩‍👩‍👧",
-    "👍🏽", "\xe2\x80\x8d", "\xff", "\xe6\x97", "\xf0\x9f\x91", "\x80", "ß", "Ж", "ж", "0", "\xc2\xa0",
-    "\xe3\x80\x80", "İ", "the ", "ing", "==", "<|endoftext|>", "<|", "", "A", "中A", "a中"};
+  static const char *const parts[] = {" ",
+                                      " ",
+                                      "  ",
+                                      "   ",
+                                      "\t",
+                                      "\n",
+                                      "\r\n",
+                                      "\n\n",
+                                      "23",
+                                      "1",
+                                      "x",
+                                      "abc",
+                                      "ABC",
+                                      "Ab",
+                                      "'s",
+                                      "'LL",
+                                      "'",
+                                      "\"",
+                                      "//",
+                                      "/",
+                                      ".",
+                                      "...",
+                                      "!",
+                                      "é",
+                                      "É",
+                                      "日本",
+                                      "語",
+                                      "。",
+                                      "क्ष",
+                                      "ि",
+                                      "👩‍👩‍👧",
+                                      "👍🏽",
+                                      "\xe2\x80\x8d",
+                                      "\xff",
+                                      "\xe6\x97",
+                                      "\xf0\x9f\x91",
+                                      "\x80",
+                                      "ß",
+                                      "Ж",
+                                      "ж",
+                                      "0",
+                                      "\xc2\xa0",
+                                      "\xe3\x80\x80",
+                                      "İ",
+                                      "the ",
+                                      "ing",
+                                      "==",
+                                      "<|endoftext|>",
+                                      "<|",
+                                      "",
+                                      "A",
+                                      "中A",
+                                      "a中"};
   const uint32_t n_parts = sizeof parts / sizeof *parts;
   const uint32_t few = prop_one_in(rng, 2) ? 2 + prop_below(rng, 4) : n_parts;
   uint32_t chosen[8];
@@ -222,7 +271,8 @@ static size_t tricky_text(uint8_t *out, size_t most, prop_rng *rng) {
   const size_t want = prop_below(rng, prop_one_in(rng, 8) ? (uint32_t)most : 40);
   size_t len = 0;
   if (prop_one_in(rng, 6)) { /* a run that is one piece, more or less, and what may end it */
-    static const char *const runs[] = {"a", "A", "中", " ", "\n", "\r\n", "/", "!", "+", "7", "ि", "é"};
+    static const char *const runs[] = {"a", "A", "中", " ", "\n", "\r\n",
+                                       "/", "!", "+",  "7", "ि",  "é"};
     const char *unit = runs[prop_below(rng, sizeof runs / sizeof *runs)];
     if (prop_one_in(rng, 2)) {
       const char *before = parts[prop_below(rng, n_parts)];
@@ -261,8 +311,8 @@ static void make_case(window_case *t, const prop_subject *s, prop_text *scratch,
 }
 
 static void check_case(window_case *t, const prop_subject *s, prop_rng *rng) {
-  static const char *const patterns[] = {"gpt2", "cl100k", "o200k", "llama3", "qwen2", "tekken",
-                                         "deepseek3", "whitespace", "words"};
+  static const char *const patterns[] = {"gpt2",   "cl100k",    "o200k",      "llama3", "qwen2",
+                                         "tekken", "deepseek3", "whitespace", "words"};
   uint64_t n;
   (void)s;
   failed = NULL;
@@ -279,9 +329,9 @@ static void check_case(window_case *t, const prop_subject *s, prop_rng *rng) {
 }
 
 static void print_failure(const window_case *t, const prop_subject *s, uint64_t number) {
-  printf("FAILED case %llu: %s: %s\n  allowed %d document %d, %zu bytes: ",
-         (unsigned long long)number, s->name, failed, t->options.allowed != NULL,
-         t->options.document, t->len);
+  printf(
+      "FAILED case %llu: %s: %s\n  allowed %d document %d, %zu bytes: ", (unsigned long long)number,
+      s->name, failed, t->options.allowed != NULL, t->options.document, t->len);
   for (size_t i = 0; i < t->len; i++) printf("%02x", t->text[i]);
   printf("\n");
 }
@@ -299,7 +349,8 @@ int main(int argc, char **argv) {
   static prop_subject built[N_BUILTINS], random_one;
   static window_case t;
   prop_text scratch = {0};
-  if (!prop_world_open(&world, "data/encodings", "tests/vectors/unicode-classes.json", false)) return 2;
+  if (!prop_world_open(&world, "data/encodings", "tests/vectors/unicode-classes.json", false))
+    return 2;
   for (int i = 0; i < N_BUILTINS; i++)
     if (!prop_subject_builtin(&built[i], &world, builtins[i])) return 2;
   for (uint64_t g = 0; g * GROUP < cases && bad < MAX_FAILURES; g++) {

@@ -55,8 +55,9 @@ static size_t stream(bpe_coder *c, const uint8_t *text, size_t len, const bpe_wa
 
 static size_t make_text(uint8_t *out, size_t want, bool few) {
   static const char *const bits[] = {
-      " ", "  ", "\n", " \n ", "\t", "a", "the", "The", "'s", "'", "12", "é", "É", "日本", "。", "क्", "👩‍👩",
-      "\xff", "\xe6\x97", "\x80", "<s>", "<", "<s", "</s>", "...", "//", "/", "A", "abc", "中A", "a中"};
+      " ",  "  ",   "\n",   " \n ", "\t", "a",           "the",  "The",      "'s",   "'",   "12",
+      "é",  "É",    "日本", "。",   "क्",  "👩‍👩", "\xff", "\xe6\x97", "\x80", "<s>", "<",
+      "<s", "</s>", "...",  "//",   "/",  "A",           "abc",  "中A",      "a中"};
   enum { N = sizeof bits / sizeof *bits };
   const uint32_t a = unit_below(N), b = unit_below(N);
   size_t n = 0;
@@ -77,7 +78,8 @@ static void check_short(void) {
     bpe_model *m = unit_tiny(patterns[round % 6]);
     bpe_coder *c = NULL;
     bpe_finder *all = NULL;
-    CHECK(bpe_coder_new(m, 0, NULL, &c) == BPE_OK && bpe_finder_new(m, NULL, 0, NULL, &all) == BPE_OK);
+    CHECK(bpe_coder_new(m, 0, NULL, &c) == BPE_OK &&
+          bpe_finder_new(m, NULL, 0, NULL, &all) == BPE_OK);
     const bpe_walk_options o = {.allowed = round % 2 == 0 ? all : NULL, .document = round % 3 == 0};
     const size_t len = make_text(text, sizeof text, round % 5 == 0);
     const size_t n = encode(c, text, len, &o);
@@ -97,7 +99,8 @@ static void check_long(void) {
     bpe_model *m = unit_tiny(patterns[round % 6]);
     bpe_coder *c = NULL;
     bpe_finder *all = NULL;
-    CHECK(bpe_coder_new(m, 0, NULL, &c) == BPE_OK && bpe_finder_new(m, NULL, 0, NULL, &all) == BPE_OK);
+    CHECK(bpe_coder_new(m, 0, NULL, &c) == BPE_OK &&
+          bpe_finder_new(m, NULL, 0, NULL, &all) == BPE_OK);
     const bpe_walk_options o = {.allowed = round % 2 == 0 ? all : NULL};
     const bool few = round % 3 == 0;
     const size_t len = make_text(text, LONG, few);

@@ -1,4 +1,5 @@
-/* unit_trace.c - traces against the walk, on random merge lists and on the cases that runs of merges
+/* unit_trace.c - traces against the walk, on random merge lists and on the cases that runs of
+*merges
 ** turn on: ranks that fall, pairs that share a rank, tokens taken whole.
 */
 #include "unit.h"

@@ -26,7 +26,8 @@ static const char *windows(bpe_coder *c, const char *text, size_t len, const bpe
     n += (size_t)snprintf(out + n, sizeof out - n, "%s%zu-%zu:%llu", n > 0 ? " " : "", x.start,
                           x.stop, (unsigned long long)x.tokens);
   bpe_windows_free(w);
-  if (st != BPE_DONE) snprintf(out, sizeof out, "%d at %llu: %s", (int)st, (unsigned long long)e.offset, e.text);
+  if (st != BPE_DONE)
+    snprintf(out, sizeof out, "%d at %llu: %s", (int)st, (unsigned long long)e.offset, e.text);
   return out;
 }
 
@@ -145,13 +146,102 @@ static void check_natural(void) {
   ends("a.\xe6\x97\xa5", "  ^  ", " ");
 }
 
+/* Tokenizers that change text before they split it, and whose added tokens look at what is beside
+** them: nothing is taken for granted, everything still holds. */
+static void check_changed(void) {
+  static const char head[] =
+      "{\"decoder\":{\"type\":\"Sequence\",\"decoders\":[{\"type\":\"Replace\",\"pattern\":{"
+      "\"String\":"
+      "\"\xe2\x96\x81\"},\"content\":\" \"},{\"type\":\"ByteFallback\"},{\"type\":\"Fuse\"},"
+      "{\"type\":\"Strip\",\"content\":\" \",\"start\":1,\"stop\":0}]},"
+      "\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"NFC\"},"
+      "{\"type\":\"Prepend\",\"prepend\":\"\xe2\x96\x81\"},"
+      "{\"type\":\"Replace\",\"pattern\":{\"String\":\" \"},\"content\":\"\xe2\x96\x81\"}]},"
+      "\"added_tokens\":[{\"id\":20,\"content\":\"<m>\",\"special\":false,\"normalized\":false,"
+      "\"lstrip\":true,\"rstrip\":true,\"single_word\":false},"
+      "{\"id\":21,\"content\":\"ing\",\"special\":false,\"normalized\":false,"
+      "\"lstrip\":false,\"rstrip\":false,\"single_word\":true}],"
+      "\"model\":{\"type\":\"BPE\",\"byte_fallback\":true,\"vocab\":{"
+      "\"\xe2\x96\x81\":0,\"a\":1,\"b\":2,\"\u00e9\":3,\"e\":4,\"\xe2\x96\x81\x61\":5,\"ab\":6,"
+      "\"\xe2\x96\x81\x61\x62\":7,\"i\":8,\"n\":9,\"g\":10,"
+      "\"ng\":11";
+  static const char tail[] =
+      "},\"merges\":[\"\xe2\x96\x81 a\",\"a b\",\"\xe2\x96\x81\x61 b\",\"n g\"]}}";
+  static const char *const texts[] = {"ab ab  ab",
+                                      "ae\xcc\x81 b",
+                                      "a <m> b  <m>ab",
+                                      "ing aing ing",
+                                      "  a",
+                                      "ab<m>",
+                                      "ing",
+                                      "e\xcc\x81\xc3\xa9 ingab ing b"};
+  static char json[8192];
+  size_t json_len = (size_t)snprintf(json, sizeof json, "%s", head);
+  for (int i = 0; i < 256; i++)
+    json_len +=
+        (size_t)snprintf(json + json_len, sizeof json - json_len, ",\"<0x%02X>\":%d", i, 100 + i);
+  json_len += (size_t)snprintf(json + json_len, sizeof json - json_len, "%s", tail);
+  bpe_model *m = NULL;
+  bpe_error e = {.status = BPE_OK};
+  if (!CHECK(bpe_import(&unit_alloc, json, json_len, NULL, 0, NULL, &e, &m) == BPE_OK)) {
+    printf("  %s\n", e.text);
+    return;
+  }
+  bpe_coder *c = coder_of(m);
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    const char *text = texts[i];
+    const size_t len = strlen(text);
+    uint64_t all;
+    CHECK(bpe_count(c, text, len, NULL, NULL, &all) == BPE_OK);
+    for (uint64_t most = 1; most < all + 3; most++) {
+      bool fits;
+      size_t start, stop, at = 0;
+      uint64_t n;
+      CHECK(bpe_fits(c, text, len, NULL, most, NULL, &fits) == BPE_OK && fits == (all <= most));
+      for (int left = 0; left < 2; left++) {
+        CHECK(bpe_truncate(c, text, len, NULL, most, left == 1, NULL, &start, &stop) == BPE_OK);
+        CHECK(bpe_count(c, text + start, stop - start, NULL, NULL, &n) == BPE_OK && n <= most);
+        CHECK(!fits || (start == 0 && stop == len));
+      }
+      const bpe_window_options how = {.most = most, .overlap = most > 2 ? 1 : 0};
+      bpe_windows *w;
+      bpe_window x;
+      bpe_status st = bpe_windows_new(c, text, len, NULL, &how, NULL, &w);
+      while (st == BPE_OK && (st = bpe_windows_next(w, &x, NULL)) == BPE_OK) {
+        CHECK(x.start <= at && x.stop > at && x.tokens <= most);
+        CHECK(bpe_count(c, text + x.start, x.stop - x.start, NULL, NULL, &n) == BPE_OK &&
+              n == x.tokens);
+        at = x.stop;
+      }
+      CHECK(st == BPE_DONE ? at == len : st == BPE_TOOBIG);
+      bpe_windows_free(w);
+    }
+    bpe_trace *t;
+    bpe_step step;
+    uint64_t done = 0, last = 0;
+    bpe_status st = bpe_trace_new(c, NULL, &t);
+    if (st == BPE_OK) st = bpe_trace_start(t, text, len, NULL, NULL);
+    while (st == BPE_OK && (st = bpe_trace_next(t, &step, NULL)) == BPE_OK) {
+      if (step.step == 0) done += last;
+      last = step.n_after;
+    }
+    CHECK(st == BPE_DONE && done + last == all);
+    bpe_trace_free(t);
+  }
+  bpe_stream *s;
+  CHECK_EQ_INT(bpe_stream_new(c, NULL, NULL, &s), BPE_MISUSE);
+  bpe_coder_free(c);
+  bpe_model_free(m);
+}
+
 /* A long piece is taken apart without being merged again: as fast as one that is not. */
 static void check_long(void) {
   enum { LEN = 1 << 20 };
   bpe_model *m = NULL;
   bpe_error e = {.status = BPE_OK};
   char *text = malloc(LEN);
-  CHECK(text != NULL && bpe_builtin_load(&unit_alloc, bpe_builtin_find("cl100k_base", 11), &e, &m) == BPE_OK);
+  CHECK(text != NULL &&
+        bpe_builtin_load(&unit_alloc, bpe_builtin_find("cl100k_base", 11), &e, &m) == BPE_OK);
   bpe_coder *c = coder_of(m);
   for (int kind = 0; kind < 3 && text != NULL; kind++) {
     for (size_t i = 0; i < LEN; i++)
@@ -185,7 +275,8 @@ static void check_memory(void) {
     bpe_status st = bpe_windows_new(c, text, sizeof text - 1, NULL, &how, &e, &w);
     while (st == BPE_OK) st = bpe_windows_next(w, &x, &e);
     bpe_windows_free(w);
-    if (st == BPE_DONE) st = bpe_truncate(c, text, sizeof text - 1, NULL, 5, true, &e, &start, &stop);
+    if (st == BPE_DONE)
+      st = bpe_truncate(c, text, sizeof text - 1, NULL, 5, true, &e, &start, &stop);
     const bool refused = unit_memory.refused > 0;
     unit_fail(0, false);
     if (!CHECK(refused ? st == BPE_NOMEM : st == BPE_OK)) break;
@@ -219,6 +310,7 @@ int main(void) {
   check_no_byte();
   check_regex();
   check_natural();
+  check_changed();
   check_long();
   check_memory();
   check_stop();

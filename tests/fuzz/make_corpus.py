@@ -51,6 +51,22 @@ def encode():
             bytes([4, pattern, 2 * (pattern % 2)]) + TEXTS["case"] + TEXTS["malformed"])
 
 
+def window():
+    for i, (name, text) in enumerate(TEXTS.items()):
+        for cut in range(4):
+            put("window", "%s-%d" % (name, cut), bytes([(i + cut) % 7, i % 2, 3 + 5 * cut, i % 3, cut]) + text)
+    prose = b"One. Two 'three'!\r\n\r\n  Four\t5 " + "。六「七。」 ".encode()
+    for cut in range(4):
+        put("window", "prose-%d" % cut, bytes([5, 1, 12, 3, cut]) + prose * 5)
+
+
+def stream():
+    for i, (name, text) in enumerate(TEXTS.items()):
+        sizes = bytes((i * 7 + k * 3) % 64 for k in range(8))
+        put("stream", "short-" + name, bytes([i % 7, i % 2, 0]) + sizes + text)
+        put("stream", "long-" + name, bytes([(i + 3) % 7, 1, 7]) + sizes + text)
+
+
 def train():
     rows = [TEXTS[name] for name in ("case", "scripts", "malformed", "marks", "spaces", "nul")]
     for pattern in range(10):
@@ -182,5 +198,5 @@ def sql():
         put("sql", "sql-%d" % i, b"\0" + s)
 
 
-for make in (encode, decode, model, regex, sql, train):
+for make in (encode, window, stream, decode, model, regex, sql, train):
     make()
