@@ -284,13 +284,14 @@ typedef struct bpe_walk_options {
   void *stop_ctx;
 } bpe_walk_options;
 
-/* piece_slots: entries of the piece table, rounded up to a power of two; 0 = the default. */
-BPE_CHECK bpe_status bpe_coder_new(const bpe_model *, size_t piece_slots, bpe_error *,
+/* piece_bytes: memory for the table of pieces met before, about; 0 = 4 MiB. There is a least, and
+** more than there can be is BPE_NOMEM. */
+BPE_CHECK bpe_status bpe_coder_new(const bpe_model *, size_t piece_bytes, bpe_error *,
                                    bpe_coder **out);
 void bpe_coder_free(bpe_coder *);
 const bpe_model *bpe_coder_model(const bpe_coder *);
 typedef struct bpe_coder_stats {
-  size_t piece_slots, piece_bytes; /* size of the piece table */
+  size_t piece_slots, piece_bytes; /* the table of pieces: how many it can hold, its memory */
   size_t scratch_bytes;            /* what long pieces have left allocated */
 } bpe_coder_stats;
 void bpe_coder_stat(const bpe_coder *, bpe_coder_stats *);

@@ -220,6 +220,15 @@ bool builder_failed(const bpe_builder *b) {
   return failed(b);
 }
 
+void builder_reserve(bpe_builder *b, size_t n, size_t bytes) {
+  if (failed(b)) return;
+  vocab *v = &b->m->v;
+  if (!mem_grow(&v->alloc, (void **)&v->entries, &v->entries_cap, n, sizeof *v->entries) ||
+      !mem_grow(&v->alloc, (void **)&v->merges, &v->merges_cap, n, sizeof *v->merges) ||
+      !mem_grow(&v->alloc, (void **)&v->slab, &v->slab_cap, bytes, 1))
+    set_nomem(&b->error);
+}
+
 void builder_vouch(bpe_builder *b) {
   if (!failed(b)) b->vouched = true;
 }
@@ -317,6 +326,7 @@ static bpe_status finish(bpe_builder *b, bpe_error *e) {
   bpe_model *m = b->m;
   if (m->pattern == NULL) return set_error(e, BPE_BADMODEL, 0, "no pattern");
   bpe_status st = set_flags(&m->v, b->flags, b->n_flags, e);
+  m->v.vouched = b->vouched;
   if (st == BPE_OK) st = vocab_seal(&m->v, e);
   if (st == BPE_OK) st = set_names(m, e);
   if (st == BPE_OK) st = mark_direct(&m->v, b->vouched || m->v.whole, e);

@@ -11,6 +11,8 @@
 
 #include <stdio.h>
 
+enum { MEAN_BYTES = 7 }; /* of a token, about: what memory is made ready for */
+
 typedef struct special_row {
   const char *name;
   uint32_t id;
@@ -224,6 +226,7 @@ static bool add_merges(bpe_builder *b, const encoding *x) {
   if (x->data_end - at < 4 || memcmp(at, "BPEM", 4) != 0) return false;
   at += 4;
   if (!read_varint(&at, x->data_end, &n)) return false;
+  builder_reserve(b, n, (size_t)n * MEAN_BYTES);
   for (uint32_t id = 256; id < n; id++) {
     if (!read_varint(&at, x->data_end, &left)) return false;
     if (left == 0) {

@@ -11,29 +11,19 @@
 ** being split, the source or the normalized stretch, and what goes out is in places of the source.
 **
 ** piece_ids looks a piece up in the coder's table of pieces seen before, then among the tokens,
-** and merges it only if it is in neither. The table is bounded: a bucket of two slots keeps the
-** two pieces met last of those that hash to it. Pieces of more than 15 bytes or 3 ids are not
-** kept.
+** and merges it only if it is in neither. Counting and encoding a whole text do the first for a
+** batch of pieces at a time (pieces.h), and counting then looks at no ids.
 */
 #include "encode.h"
 
+#include "pieces.h"
+
 enum {
-  DEFAULT_SLOTS = 1 << 16,
-  SHORT_KEY = 15,         /* bytes of a piece that a slot's key can hold */
-  SLOT_IDS = 3,
+  PIECE_BYTES = 1 << 22,   /* memory of the table of pieces, unless said otherwise */
   STOP_INTERVAL = 1 << 16, /* bytes of text between two questions to stop */
-  IDS_PER_RESERVE = 1024
+  IDS_PER_RESERVE = 1024,
+  MOST_EXPECTED = 1 << 16 /* bytes of text whose ids have room made for them at first */
 };
-
-/* The bytes of a piece, zero-padded, its length in the last byte: equal keys, equal pieces. */
-typedef struct piece_key {
-  uint64_t low, high;
-} piece_key;
-
-typedef struct piece_slot {
-  piece_key key; /* high == 0: empty */
-  uint32_t ids[SLOT_IDS], n;
-} piece_slot;
 
 enum phase { PHASE_BOS, PHASE_TEXT, PHASE_EOS, PHASE_DONE };
 
@@ -47,6 +37,7 @@ struct bpe_walk {
   special_match special;    /* the next one; start == len: none */
   const uint8_t *base;      /* what is split: text, or a normalized stretch of it */
   size_t base_len;
+  piece_text pieces;        /* of base */
   size_t base_stop;         /* end of the stretch, in base */
   const bpe_finder *late_finder; /* NULL: nothing is looked for in base */
   special_match late;       /* the next there; start == base_stop: none */
@@ -63,27 +54,25 @@ struct bpe_walk {
 struct bpe_coder {
   const bpe_model *model;
   bpe_alloc alloc;
-  piece_slot *slots; /* owned; buckets of two */
-  size_t mask;
+  piece_table pieces;
+  piece_batch batch;
   merge_scratch merge;
   uint32_t one; /* the id of a piece that is a token */
+  uint32_t few[UINT8_MAX]; /* ids from the table of pieces */
   bpe_walk walk; /* that of bpe_count and bpe_encode_* */
 };
 
 /* ---- Coder -------------------------------------------------------------------------------- */
 
-bpe_status bpe_coder_new(const bpe_model *m, size_t piece_slots, bpe_error *e, bpe_coder **out) {
+bpe_status bpe_coder_new(const bpe_model *m, size_t piece_bytes, bpe_error *e, bpe_coder **out) {
   *out = NULL;
-  const size_t n = power_of_two(piece_slots == 0 ? DEFAULT_SLOTS : piece_slots, 2);
   bpe_coder *c = mem_zero(&m->alloc, 1, sizeof *c);
   if (c == NULL) return set_nomem(e);
   c->model = m;
   c->alloc = c->merge.alloc = m->alloc;
   c->walk.coder = c;
   c->walk.normal.alloc = m->alloc;
-  c->mask = n - 1;
-  c->slots = n == 0 ? NULL : mem_zero(&m->alloc, n, sizeof *c->slots);
-  if (c->slots == NULL) {
+  if (!pieces_init(&c->pieces, &m->alloc, &m->v, piece_bytes == 0 ? PIECE_BYTES : piece_bytes)) {
     bpe_coder_free(c);
     return set_nomem(e);
   }
@@ -98,7 +87,7 @@ void bpe_coder_free(bpe_coder *c) {
   normal_clear(&c->walk.normal);
   mem_free(&a, c->walk.stops);
   merge_scratch_clear(&c->merge);
-  mem_free(&a, c->slots);
+  pieces_clear(&c->pieces);
   mem_free(&a, c);
 }
 
@@ -109,46 +98,20 @@ const bpe_model *bpe_coder_model(const bpe_coder *c) {
 void bpe_coder_stat(const bpe_coder *c, bpe_coder_stats *out) {
   const merge_scratch *m = &c->merge;
   *out = (bpe_coder_stats){
-      .piece_slots = c->mask + 1,
-      .piece_bytes = (c->mask + 1) * sizeof *c->slots,
+      .piece_slots = c->pieces.n_lines * PIECES_WAYS,
+      .piece_bytes = pieces_bytes(&c->pieces),
       .scratch_bytes = (m->ids_cap + m->window_cap + m->last_cap) * sizeof(uint32_t),
   };
 }
 
 /* ---- One piece ----------------------------------------------------------------------------- */
 
-/* `readable` bytes may be read at s; len <= SHORT_KEY. */
-static inline piece_key make_key(const uint8_t *s, size_t len, size_t readable) {
-  static const uint8_t keep[32] = {255, 255, 255, 255, 255, 255, 255, 255,
-                                   255, 255, 255, 255, 255, 255, 255, 255};
-  uint8_t b[16] = {0};
-  if (readable >= 16) {
-    uint64_t w[2], m[2];
-    memcpy(w, s, 16);
-    memcpy(m, keep + 16 - len, 16);
-    w[0] &= m[0];
-    w[1] &= m[1];
-    memcpy(b, w, 16);
-  } else {
-    memcpy(b, s, len);
-  }
-  b[15] = (uint8_t)len;
-  piece_key k;
-  memcpy(&k, b, 16);
-  return k;
-}
-
-static inline piece_slot *bucket(const bpe_coder *c, piece_key k) {
-  const uint64_t h = hash_mix(hash_mix(k.low ^ HASH_K1) ^ k.high);
-  return &c->slots[(size_t)h & c->mask & ~(size_t)1];
-}
-
 /* Ids of a piece that is not in the table. */
-static bpe_status merge_or_find(bpe_coder *c, const uint8_t *s, size_t len, const uint32_t **ids,
-                                size_t *n, bpe_error *e) {
+static bpe_status merge_or_find(bpe_coder *c, piece_key k, const uint8_t *s, size_t len,
+                                const uint32_t **ids, size_t *n, bpe_error *e) {
   const vocab *v = &c->model->v;
   if (len <= v->longest) {
-    const size_t at = vocab_find_bytes(v, s, len);
+    const size_t at = vocab_find_key(v, k, s, len);
     if (at != v->n_entries && v->entries[at].direct) {
       c->one = v->entries[at].id;
       *ids = &c->one;
@@ -161,26 +124,31 @@ static bpe_status merge_or_find(bpe_coder *c, const uint8_t *s, size_t len, cons
   return st;
 }
 
-static bpe_status piece_ids(bpe_coder *c, const uint8_t *s, size_t len, size_t readable,
+/* The ids of a value, unpacked, or NULL. */
+static const uint32_t *kept_ids(bpe_coder *c, uint32_t value) {
+  if (!pieces_has_ids(value)) return NULL;
+  const uint8_t *ids = pieces_ids(&c->pieces, value);
+  c->few[0] = pieces_first_id(value, ids);
+  for (size_t i = 1; i < pieces_count(value); i++) c->few[i] = packed_id(ids, i);
+  return c->few;
+}
+
+/* The ids of a piece, from wherever they are to be had. Without `keep`, *ids may be NULL: only
+** *n counts. */
+static bpe_status piece_ids(bpe_coder *c, const piece_text *x, size_t at, size_t len, bool keep,
                             const uint32_t **ids, size_t *n, bpe_error *e) {
-  if (len > SHORT_KEY) return merge_or_find(c, s, len, ids, n, e);
-  const piece_key k = make_key(s, len, readable);
-  piece_slot *b = bucket(c, k);
-  for (int way = 0; way < 2; way++) {
-    if (b[way].key.low != k.low || b[way].key.high != k.high) continue;
-    *ids = b[way].ids;
-    *n = b[way].n;
-    return BPE_OK;
+  const piece_key k = pieces_key(x, at, len);
+  const uint32_t value = pieces_find(&c->pieces, x, k, at, len);
+  if (value != 0) {
+    *ids = keep ? kept_ids(c, value) : NULL;
+    *n = pieces_count(value);
+    if (*ids != NULL || !keep) return BPE_OK;
   }
-  const bpe_status st = merge_or_find(c, s, len, ids, n, e);
-  if (st != BPE_OK || *n > SLOT_IDS) return st;
-  if (c->model->lacks_bytes)
-    for (size_t i = 0; i < *n; i++)
-      if ((*ids)[i] == BPE_NONE) return BPE_OK; /* an error every time, never in the table */
-  b[1] = b[0];
-  b[0].key = k;
-  b[0].n = (uint32_t)*n;
-  memcpy(b[0].ids, *ids, *n * sizeof **ids);
+  const bpe_status st = merge_or_find(c, k, x->bytes + at, len, ids, n, e);
+  if (st != BPE_OK) return st;
+  for (size_t i = 0; c->model->lacks_bytes && i < *n; i++)
+    if ((*ids)[i] == BPE_NONE) return BPE_OK; /* an error every time, never in the table */
+  pieces_add(&c->pieces, x, k, at, len, *ids, *n, keep);
   return BPE_OK;
 }
 
@@ -203,8 +171,10 @@ bpe_status coder_piece(bpe_coder *c, const uint8_t *text, size_t len, const bpe_
                        bpe_piece *p, bpe_error *e) {
   c->merge.stop = o->stop;
   c->merge.stop_ctx = o->stop_ctx;
+  piece_text x;
+  piece_text_init(&x, text, len);
   const bpe_status st =
-      piece_ids(c, text + p->start, p->stop - p->start, len - p->start, &p->ids, &p->n_ids, e);
+      piece_ids(c, &x, p->start, p->stop - p->start, true, &p->ids, &p->n_ids, e);
   size_t at = p->start;
   for (size_t i = 0; st == BPE_OK && c->model->lacks_bytes && i < p->n_ids; i++) {
     if (p->ids[i] == BPE_NONE)
@@ -254,6 +224,7 @@ static bpe_status begin_stretch(bpe_walk *w, size_t from, bpe_error *e) {
   w->base_len = w->len;
   w->base_stop = w->special.start;
   w->mapped = false;
+  piece_text_init(&w->pieces, w->base, w->base_len);
   const normalizer *n = w->coder->model->normalizer;
   if (n == NULL) return begin_split(w, from, e);
   const bpe_status st = normal_apply(&w->normal, n, w->text + from, w->special.start - from, e);
@@ -263,6 +234,7 @@ static bpe_status begin_stretch(bpe_walk *w, size_t from, bpe_error *e) {
   w->normal_from = w->done = from;
   w->base = w->normal.text;
   w->base_len = w->base_stop = w->normal.len;
+  piece_text_init(&w->pieces, w->base, w->base_len);
   return begin_split(w, 0, e);
 }
 
@@ -329,7 +301,7 @@ static bpe_status next_piece(bpe_walk *w, bpe_piece *p, bpe_error *e) {
   if (!w->options.split_only) {
     c->merge.stop = w->options.stop;
     c->merge.stop_ctx = w->options.stop_ctx;
-    st = piece_ids(c, w->base + start, p->stop - start, w->base_len - start, &p->ids, &p->n_ids, e);
+    st = piece_ids(c, &w->pieces, start, p->stop - start, true, &p->ids, &p->n_ids, e);
     if (st == BPE_OK && c->model->lacks_bytes) st = check_bytes(w, start, p, e);
   }
   if (st == BPE_OK && w->mapped) st = map_piece(w, start, p->stop, p, e);
@@ -400,44 +372,99 @@ bpe_status bpe_walk_next(bpe_walk *w, bpe_piece *p, bpe_error *e) {
   return BPE_DONE;
 }
 
-/* Counts the pieces whose ends are found already, as far as the table of pieces has them, and
-** leaves the rest, which walk_next takes. This is bpe_count's inner loop: it touches no ids. */
-static uint64_t count_known(bpe_walk *w) {
-  splitter *sp = &w->split;
-  const bpe_coder *c = w->coder;
-  const uint8_t *const text = w->base;
-  size_t at = sp->at, i = sp->next;
-  uint64_t sum = 0;
-  for (; i < sp->n; i++) {
-    const size_t stop = sp->base + sp->ends[i], len = stop - at;
-    if (len > SHORT_KEY || w->base_len - at < 16) break;
-    const piece_key k = make_key(text + at, len, 16);
-    const piece_slot *b = bucket(c, k);
-    const bool first = b[0].key.low == k.low && b[0].key.high == k.high;
-    const bool second = b[1].key.low == k.low && b[1].key.high == k.high;
-    if (!first && !second) break;
-    sum += b[first ? 0 : 1].n;
-    at = stop;
+/* ---- Many pieces ------------------------------------------------------------------------------ */
+
+/* The next pieces can be taken by the batch: there are some, they need no work of their own, and
+** none can fail in a way that must name the first place. */
+static bool has_batches(const bpe_walk *w) {
+  return w->phase == PHASE_TEXT && w->split.at < w->split.end && !w->options.split_only &&
+         !w->coder->model->lacks_bytes;
+}
+
+/* (Inline, or a compiler may find that it does nothing.) Fetches what will be looked at first of each piece that the table did not have: its place among
+** the tokens, then the token that may be there, then its bytes. One after the other these would be
+** waited for. */
+static ALWAYS_INLINE void fetch_tokens(const vocab *v, const piece_batch *b) {
+  uint32_t tokens[2 * PIECES_BATCH];
+  size_t n = 0;
+  for (size_t m = 0; m < b->n_missed; m++)
+    PREFETCH(&v->byte_slots[vocab_slot(v, b->probes[b->missed[m]].key)]);
+  for (size_t m = 0; m < b->n_missed; m++) {
+    const piece_key k = b->probes[b->missed[m]].key;
+    const uint64_t slot = v->byte_slots[vocab_slot(v, k)];
+    tokens[n] = (uint32_t)slot - 1;
+    n += slot >> 32 == key_hash(k) >> 32 && (uint32_t)slot != 0;
   }
-  sp->at = at;
-  sp->next = i;
-  if (w->mapped) w->done = place_in_text(w, at);
-  return sum;
+  for (size_t i = 0; i < n; i++) PREFETCH(&v->entries[tokens[i]]);
+  for (size_t i = 0; i < n; i++) PREFETCH(vocab_bytes(v, &v->entries[tokens[i]]));
+}
+
+/* Finds the next pieces and looks them up. *n: the ids of those found. */
+static bpe_status next_batch(bpe_walk *w, uint64_t *n, bpe_error *e) {
+  splitter *sp = &w->split;
+  bpe_coder *c = w->coder;
+  piece_batch *b = &c->batch;
+  b->n = 0;
+  do {
+    if (sp->next == sp->n) {
+      const bpe_status st = split_fill(sp, e);
+      if (st != BPE_OK) return st;
+    }
+    pieces_collect(&c->pieces, b, &w->pieces, sp->at, sp->base, sp->ends + sp->next,
+                   sp->n - sp->next);
+    sp->at = sp->base + sp->ends[sp->n - 1];
+    sp->next = sp->n;
+  } while (sp->at < sp->end && b->n + SPLIT_BATCH <= PIECES_BATCH);
+  c->merge.stop = w->options.stop;
+  c->merge.stop_ctx = w->options.stop_ctx;
+  *n = pieces_lookup(&c->pieces, b);
+  fetch_tokens(&c->model->v, b);
+  return BPE_OK;
+}
+
+/* Counts what is left of the stretch, or until there are more than `most`. No ids are touched. */
+static bpe_status count_stretch(bpe_walk *w, uint64_t most, uint64_t *sum, bpe_error *e) {
+  bpe_coder *c = w->coder;
+  const piece_batch *b = &c->batch;
+  bpe_status st = BPE_OK;
+  while (st == BPE_OK && w->split.at < w->split.end && *sum <= most) {
+    uint64_t found;
+    if ((st = next_batch(w, &found, e)) != BPE_OK) break;
+    *sum += found;
+    for (size_t m = 0; m < b->n_missed && st == BPE_OK; m++) {
+      const size_t i = b->missed[m], at = (size_t)(b->probes[i].start - w->base);
+      const uint32_t *ids;
+      size_t n = 0;
+      st = piece_ids(c, &w->pieces, at, piece_length(b, i), false, &ids, &n, e);
+      *sum += n;
+    }
+    if (w->mapped) w->done = place_in_text(w, w->split.at);
+    if (st == BPE_OK) st = ask(w, w->mapped ? w->done : w->split.at, e);
+  }
+  return st;
 }
 
 /* ---- Whole texts ------------------------------------------------------------------------------ */
+
+/* Counts a text whose walk has begun, or until there are more than `most`. */
+static bpe_status count_walk(bpe_walk *w, uint64_t most, bpe_error *e, uint64_t *sum) {
+  bpe_status st = BPE_OK;
+  bpe_piece p;
+  while (st == BPE_OK && *sum <= most) {
+    if (has_batches(w)) st = count_stretch(w, most, sum, e);
+    if (st == BPE_OK && *sum <= most && (st = bpe_walk_next(w, &p, e)) == BPE_OK) *sum += p.n_ids;
+  }
+  return st == BPE_DONE ? BPE_OK : st;
+}
 
 bpe_status bpe_count(bpe_coder *c, const void *text, size_t len, const bpe_walk_options *o,
                      bpe_error *e, uint64_t *n) {
   *n = 0;
   uint64_t sum = 0;
-  bpe_piece p;
   bpe_status st = bpe_walk_start(&c->walk, text, len, o, e);
-  if (st != BPE_OK) return st;
-  while ((st = bpe_walk_next(&c->walk, &p, e)) == BPE_OK) sum += p.n_ids + count_known(&c->walk);
-  if (st != BPE_DONE) return st;
-  *n = sum;
-  return BPE_OK;
+  if (st == BPE_OK) st = count_walk(&c->walk, UINT64_MAX, e, &sum);
+  if (st == BPE_OK) *n = sum;
+  return st;
 }
 
 /* Whether the length of the text decides: every token has a byte, and at most v->longest. */
@@ -458,70 +485,200 @@ bpe_status bpe_fits(bpe_coder *c, const void *text, size_t len, const bpe_walk_o
   if (length_decides(&c->walk, most - wraps, fits)) return BPE_OK;
   *fits = false;
   uint64_t sum = 0;
-  bpe_piece p;
-  while (sum <= most && (st = bpe_walk_next(&c->walk, &p, e)) == BPE_OK)
-    sum += p.n_ids + count_known(&c->walk);
-  if (st != BPE_OK && st != BPE_DONE) return st;
-  *fits = sum <= most;
-  return BPE_OK;
+  st = count_walk(&c->walk, most, e, &sum);
+  if (st == BPE_OK) *fits = sum <= most;
+  return st;
 }
 
-/* One form of writing ids: `most` bytes each at most, at `to`; returns the end, NULL if an id
-** does not fit. */
-typedef uint8_t *write_ids(uint8_t *to, const uint32_t *ids, size_t n);
+/* ---- Forms of ids ----------------------------------------------------------------------------- */
 
-static uint8_t *write_json(uint8_t *to, const uint32_t *ids, size_t n) {
-  for (size_t i = 0; i < n; i++) {
+typedef enum form { FORM_JSON, FORM_16, FORM_32 } form;
+
+/* Bytes of an id at most, in each form; writers may write FORM_SLACK bytes more. */
+static const size_t most_bytes[] = {11, 2, 4};
+/* Bytes that four bytes of text usually give: one id and a bit. */
+static const size_t usual_bytes[] = {6, 2, 4};
+enum { FORM_SLACK = 16 };
+
+static ALWAYS_INLINE void put_word(uint8_t *to, uint64_t word) {
+#if LITTLE_ENDIAN_WORDS
+  memcpy(to, &word, 8);
+#else
+  for (int k = 0; k < 8; k++) to[k] = (uint8_t)(word >> 8 * k);
+#endif
+}
+
+/* Decimal digits and a comma. Below 10^8 the number is cut into two halves of four digits, these
+** into quarters of two, those into digits, each in a lane of its own of one word; the leading
+** zeros are then shifted out. */
+static ALWAYS_INLINE uint8_t *write_decimal(uint8_t *to, uint32_t id) {
+  if (id < 100000000) {
+    const uint64_t halves = id / 10000 | (uint64_t)(id % 10000) << 32;
+    const uint64_t hundreds = halves * 10486 >> 20 & UINT64_C(0x0000007f0000007f);
+    const uint64_t quarters = hundreds | (halves - 100 * hundreds) << 16;
+    const uint64_t tens = quarters * 103 >> 10 & UINT64_C(0x000f000f000f000f);
+    const uint64_t digits = tens | (quarters - 10 * tens) << 8;
+    const unsigned zeros = (unsigned)__builtin_ctzll(digits | UINT64_C(1) << 56) / 8;
+    put_word(to, (digits | UINT64_C(0x3030303030303030)) >> 8 * zeros);
+    to += 8 - zeros;
+  } else {
     uint8_t digits[10];
     size_t at = sizeof digits;
-    uint32_t id = ids[i];
     do digits[--at] = (uint8_t)('0' + id % 10);
     while ((id /= 10) != 0);
     memcpy(to, digits + at, sizeof digits - at);
     to += sizeof digits - at;
-    *to++ = ',';
   }
+  *to++ = ',';
   return to;
 }
 
-static uint8_t *write_packed32(uint8_t *to, const uint32_t *ids, size_t n) {
-  for (size_t i = 0; i < n; i++)
-    for (int k = 0; k < 4; k++) *to++ = (uint8_t)(ids[i] >> 8 * k);
-  return to;
+static ALWAYS_INLINE uint8_t *write_32(uint8_t *to, uint32_t id) {
+#if LITTLE_ENDIAN_WORDS
+  memcpy(to, &id, 4);
+#else
+  for (int k = 0; k < 4; k++) to[k] = (uint8_t)(id >> 8 * k);
+#endif
+  return to + 4;
 }
 
-static uint8_t *write_packed16(uint8_t *to, const uint32_t *ids, size_t n) {
-  for (size_t i = 0; i < n; i++) {
-    if (ids[i] > UINT16_MAX) return NULL;
-    *to++ = (uint8_t)ids[i];
-    *to++ = (uint8_t)(ids[i] >> 8);
-  }
-  return to;
+/* Writes one id; NULL if it does not fit. */
+static ALWAYS_INLINE uint8_t *write_id(form f, uint8_t *to, uint32_t id) {
+  if (f == FORM_JSON) return write_decimal(to, id);
+  if (f == FORM_32) return write_32(to, id);
+  if (id > UINT16_MAX) return NULL;
+  to[0] = (uint8_t)id;
+  to[1] = (uint8_t)(id >> 8);
+  return to + 2;
 }
 
-static bpe_status too_wide(const bpe_piece *p, bpe_error *e) {
-  size_t i = 0;
-  while (p->ids[i] <= UINT16_MAX) i++;
-  return set_error(e, BPE_TOOBIG, p->start, "id does not fit in 16 bits: %lu",
-                   (unsigned long)p->ids[i]);
+static bpe_status too_wide(size_t at, uint32_t id, bpe_error *e) {
+  return set_error(e, BPE_TOOBIG, at, "id does not fit in 16 bits: %lu", (unsigned long)id);
 }
 
-static bpe_status encode(bpe_coder *c, const void *text, size_t len, const bpe_walk_options *o,
-                         write_ids *write, size_t most, bpe_error *e, bpe_buffer *out) {
-  bpe_piece p;
-  bpe_status st = bpe_walk_start(&c->walk, text, len, o, e);
-  if (st != BPE_OK) return st;
-  while ((st = bpe_walk_next(&c->walk, &p, e)) == BPE_OK) {
-    for (size_t i = 0; i < p.n_ids;) {
-      const size_t n = p.n_ids - i < IDS_PER_RESERVE ? p.n_ids - i : IDS_PER_RESERVE;
-      uint8_t *to = bpe_buffer_reserve(out, n * most);
-      if (to == NULL) return buffer_status(out, e);
-      const uint8_t *end = write(to, p.ids + i, n);
-      if (end == NULL) return too_wide(&p, e);
-      bpe_buffer_commit(out, (size_t)(end - to));
-      i += n;
+/* Appends any number of ids, of a piece at `at`. */
+static ALWAYS_INLINE bpe_status append_ids(form f, size_t at, const uint32_t *ids, size_t n,
+                                    bpe_buffer *out, bpe_error *e) {
+  for (size_t i = 0; i < n;) {
+    const size_t stop = n - i < IDS_PER_RESERVE ? n : i + IDS_PER_RESERVE;
+    uint8_t *const start = bpe_buffer_reserve(out, (stop - i) * most_bytes[f] + FORM_SLACK);
+    if (start == NULL) return buffer_status(out, e);
+    uint8_t *to = start;
+    for (; i < stop; i++) {
+      to = write_id(f, to, ids[i]);
+      if (to == NULL) return too_wide(at, ids[i], e);
     }
-    if (out->status != BPE_OK) return buffer_status(out, e);
+    bpe_buffer_commit(out, (size_t)(to - start));
+  }
+  return buffer_status(out, e);
+}
+
+/* Writes the ids of the batch's pieces from *at on, up to the first whose ids are not kept or do not
+** fit. Returns where they end; *at: that piece. */
+static ALWAYS_INLINE uint8_t *write_kept(form f, const piece_table *t, const piece_batch *b,
+                                         size_t *at, uint8_t *to) {
+  size_t i = *at;
+  for (; i < b->n && pieces_has_ids(b->values[i]); i++) {
+    const uint32_t value = b->values[i];
+    const uint8_t *const ids = pieces_ids(t, value);
+    const size_t n = pieces_count(value);
+    uint8_t *end = write_id(f, to, pieces_first_id(value, ids));
+    for (size_t k = 1; k < n && end != NULL; k++) end = write_id(f, end, packed_id(ids, k));
+    if (end == NULL) break;
+    to = end;
+  }
+  *at = i;
+  return to;
+}
+
+/* The same for FORM_32. Most pieces have one id, few more than four, so four are written, whatever
+** the number: a branch on it would often be guessed wrong. */
+static uint8_t *write_kept_32(const piece_table *t, const piece_batch *b, size_t *at, uint8_t *to) {
+  const size_t n_pieces = b->n;
+  size_t i = *at;
+  for (; i < n_pieces && pieces_has_ids(b->values[i]); i++) {
+    const uint32_t value = b->values[i];
+    const uint8_t *const ids = pieces_ids(t, value);
+    const size_t n = pieces_count(value);
+    write_32(to, pieces_first_id(value, ids));
+    for (size_t k = 1; k < 4; k++) write_32(to + 4 * k, packed_id(ids, k));
+    for (size_t k = 4; k < n; k++) write_32(to + 4 * k, packed_id(ids, k));
+    to += 4 * n;
+  }
+  *at = i;
+  return to;
+}
+
+#ifdef HAVE_AVX2
+AVX2_TARGET static uint8_t *avx2_write_kept_32(const piece_table *t, const piece_batch *b,
+                                               size_t *at, uint8_t *to) {
+  const piece_table table = *t; /* a copy: what is written is no part of it */
+  const size_t n_pieces = b->n;
+  size_t i = *at;
+  const __m128i spread =
+      _mm_setr_epi8(0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, -1);
+  for (; i < n_pieces && pieces_has_ids(b->values[i]); i++) {
+    const uint32_t value = b->values[i];
+    const uint8_t *const ids = pieces_ids(&table, value);
+    const size_t n = pieces_count(value);
+    const __m128i four =
+        _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(const void *)ids), spread);
+    const uint32_t first = (uint32_t)_mm_cvtsi128_si32(four);
+    _mm_storeu_si128((__m128i *)(void *)to, four);
+    write_32(to, n == 1 ? value & NO_IDS : first);
+    for (size_t k = 4; k < n; k++) write_32(to + 4 * k, packed_id(ids, k));
+    to += 4 * n;
+  }
+  *at = i;
+  return to;
+}
+#endif
+
+static ALWAYS_INLINE uint8_t *write_run(form f, const bpe_coder *c, size_t *i, uint8_t *to) {
+#ifdef HAVE_AVX2
+  if (f == FORM_32 && c->pieces.wide) return avx2_write_kept_32(&c->pieces, &c->batch, i, to);
+#endif
+  if (f == FORM_32) return write_kept_32(&c->pieces, &c->batch, i, to);
+  return write_kept(f, &c->pieces, &c->batch, i, to);
+}
+
+/* Appends the ids of a batch. Encoding a piece may void the values of those behind it. */
+static ALWAYS_INLINE bpe_status append_batch(form f, bpe_walk *w, uint64_t found, bpe_buffer *out,
+                                             bpe_error *e) {
+  bpe_coder *c = w->coder;
+  const piece_batch *b = &c->batch;
+  const uint32_t n_dropped = c->pieces.n_dropped;
+  for (size_t i = 0;; i++) {
+    uint8_t *const to = bpe_buffer_reserve(out, (size_t)found * most_bytes[f] + FORM_SLACK);
+    if (to == NULL) return buffer_status(out, e);
+    if (c->pieces.n_dropped == n_dropped)
+      bpe_buffer_commit(out, (size_t)(write_run(f, c, &i, to) - to));
+    if (i == b->n) return buffer_status(out, e);
+    const size_t at = (size_t)(b->probes[i].start - w->base);
+    const uint32_t *ids;
+    size_t n;
+    bpe_status st = piece_ids(c, &w->pieces, at, piece_length(b, i), true, &ids, &n, e);
+    if (st == BPE_OK) st = append_ids(f, at, ids, n, out, e);
+    if (st != BPE_OK) return st;
+  }
+}
+
+static ALWAYS_INLINE bpe_status encode(form f, bpe_coder *c, const void *text, size_t len,
+                                const bpe_walk_options *o, bpe_error *e, bpe_buffer *out) {
+  bpe_piece p;
+  bpe_walk *w = &c->walk;
+  bpe_status st = bpe_walk_start(w, text, len, o, e);
+  const size_t about = len < MOST_EXPECTED ? len : MOST_EXPECTED;
+  if (st == BPE_OK) bpe_buffer_reserve(out, about * usual_bytes[f] / 4 + 2 * FORM_SLACK);
+  while (st == BPE_OK) {
+    while (has_batches(w) && !w->mapped && st == BPE_OK) {
+      uint64_t found;
+      st = next_batch(w, &found, e);
+      if (st == BPE_OK) st = append_batch(f, w, found, out, e);
+      if (st == BPE_OK) st = ask(w, w->split.at, e);
+    }
+    if (st == BPE_OK && (st = bpe_walk_next(w, &p, e)) == BPE_OK)
+      st = append_ids(f, p.start, p.ids, p.n_ids, out, e);
   }
   return st == BPE_DONE ? BPE_OK : st;
 }
@@ -530,7 +687,7 @@ bpe_status bpe_encode_json(bpe_coder *c, const void *text, size_t len, const bpe
                            bpe_error *e, bpe_buffer *out) {
   bpe_buffer_append(out, "[", 1);
   const size_t open = out->len;
-  const bpe_status st = encode(c, text, len, o, write_json, 11, e, out);
+  const bpe_status st = encode(FORM_JSON, c, text, len, o, e, out);
   if (st != BPE_OK) return st;
   if (out->len > open) out->bytes[out->len - 1] = ']'; /* over the last comma */
   else bpe_buffer_append(out, "]", 1);
@@ -539,7 +696,7 @@ bpe_status bpe_encode_json(bpe_coder *c, const void *text, size_t len, const bpe
 
 bpe_status bpe_encode_packed(bpe_coder *c, const void *text, size_t len, int width,
                              const bpe_walk_options *o, bpe_error *e, bpe_buffer *out) {
-  if (width == 16) return encode(c, text, len, o, write_packed16, 2, e, out);
-  if (width == 32) return encode(c, text, len, o, write_packed32, 4, e, out);
+  if (width == 16) return encode(FORM_16, c, text, len, o, e, out);
+  if (width == 32) return encode(FORM_32, c, text, len, o, e, out);
   return set_error(e, BPE_MISUSE, 0, "width must be 16 or 32: %d", width);
 }

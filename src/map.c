@@ -1,28 +1,61 @@
 /* map.c - making and freeing the table of map.h; looking up is inline there. */
 #include "map.h"
 
-bool pair_map_init(pair_map *m, const bpe_alloc *a, size_t n_keys) {
-  const size_t n = n_keys > SIZE_MAX / 2 ? 0 : power_of_two(2 * n_keys, 64);
-  m->slots = n == 0 ? NULL : mem_new(a, n, sizeof *m->slots);
-  m->filter = n == 0 ? NULL : mem_zero(a, n / 64 * FILTER_BITS, sizeof *m->filter);
-  if (m->slots == NULL || m->filter == NULL) return false;
-  memset(m->slots, 0xff, n * sizeof *m->slots); /* every left = BPE_NONE */
-  m->mask = n - 1;
+enum {
+  CACHE_LINE = 64,
+  LINE_FILL = 6 /* pairs for each line of PAIR_LINE, on average */
+};
+
+bool pair_map_init(pair_map *m, const bpe_alloc *a, const vocab_merge *merges, size_t n,
+                   uint32_t most_id) {
+  *m = (pair_map){.merges = merges, .regular = true, .n_lines = n / LINE_FILL + 1};
+  if (n > UINT32_MAX) return false;
+  const bool narrow = most_id >> PAIR_ID_BITS == 0 && n < PAIR_NO_ORDER;
+  const size_t bytes = PAIR_LINE * (narrow ? sizeof *m->lines : sizeof *m->slots);
+  const size_t bits = power_of_two(FILTER_BITS * n, 64);
+  m->block = mem_new(a, m->n_lines + 1, bytes);
+  m->filter = mem_zero(a, bits / 64, sizeof *m->filter);
+  if (m->block == NULL || m->filter == NULL) return false;
+  m->filter_mask = bits - 1;
+  uint8_t *at = (uint8_t *)(((uintptr_t)m->block + CACHE_LINE - 1) & ~(uintptr_t)(CACHE_LINE - 1));
+  memset(at, 0xff, m->n_lines * bytes);
+  if (narrow) m->lines = (uint64_t *)(void *)at;
+  else m->slots = (pair_slot *)(void *)at;
+  if (n != 0) m->first_id = merges[0].id;
   return true;
 }
 
 void pair_map_clear(pair_map *m, const bpe_alloc *a) {
-  mem_free(a, m->slots);
+  mem_free(a, m->block);
   mem_free(a, m->filter);
   *m = (pair_map){0};
 }
 
-bool pair_map_add(pair_map *m, pair_slot pair) {
-  const uint64_t h = hash_pair(pair.left, pair.right);
-  pair_slot *slot = pair_map_slot(m, h, pair.left, pair.right);
-  if (slot->left != BPE_NONE) return false;
-  *slot = pair;
-  const size_t bit = (size_t)(h >> 24) & (m->mask * FILTER_BITS + FILTER_BITS - 1);
+/* False: the pair is there already. */
+static bool add_word(pair_map *m, uint64_t hash, uint64_t word) {
+  for (size_t at = pair_map_line(m, hash);; at = at + 1 == m->n_lines ? 0 : at + 1) {
+    uint64_t *line = m->lines + at * PAIR_LINE;
+    for (int i = 0; i < PAIR_LINE; i++) {
+      if ((line[i] ^ word) >> PAIR_ORDER_BITS == 0) return false;
+      if (line[i] != UINT64_MAX) continue;
+      line[i] = word;
+      return true;
+    }
+  }
+}
+
+bool pair_map_add(pair_map *m, size_t i) {
+  const vocab_merge *x = &m->merges[i];
+  const uint64_t h = hash_pair(x->left, x->right), bit = pair_map_bit(m, h);
+  if (i == 0 || x->rank != x[-1].rank) m->order = (uint32_t)i;
+  if (m->lines != NULL) {
+    if (!add_word(m, h, pair_word(x->left, x->right) | m->order)) return false;
+  } else {
+    pair_slot *slot = pair_map_slot(m, h, x->left, x->right);
+    if (slot->left != BPE_NONE) return false;
+    *slot = (pair_slot){x->left, x->right, m->order, x->id};
+  }
+  if (x->id != m->order + m->first_id) m->regular = false;
   m->filter[bit / 64] |= UINT64_C(1) << bit % 64;
   return true;
 }

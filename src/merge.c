@@ -25,9 +25,10 @@
 #include "utf8.h"
 
 enum {
-  SHORT_PIECE = 48,    /* bytes up to which an array scan wins */
-  WINDOW = 256,        /* bytes of a window, at least */
-  LONG_PIECE = 257,    /* bytes from which a piece goes window by window */
+  SHORT_PIECE = 62,    /* bytes up to which an array scan wins; places fit in PLACE_BITS */
+  PLACE_BITS = 6,
+  MOST_ORDER = (1 << (32 - 6)) - 1,
+  WINDOW = SHORT_PIECE - 3, /* bytes of a window, at least, and a character that it cuts */
   TAIL = 4,            /* tokens taken back at first */
   FAN = 16,            /* children of a tournament node */
   MAX_LEVELS = 9,      /* FAN^MAX_LEVELS > 2^32 */
@@ -69,7 +70,7 @@ static inline size_t start_symbols(const vocab *v, const uint8_t *s, size_t len,
   for (size_t i = 0; i < len; i++) ids[i] = v->byte_ids[s[i]];
   for (size_t i = 0; i + 1 < len; i++) {
     const byte_pair p = v->byte_pairs[s[i] << 8 | s[i + 1]];
-    rank[i] = p.rank;
+    rank[i] = p.order;
     to[i] = p.id;
   }
   return len;
@@ -90,23 +91,59 @@ static inline size_t place_of_least(const uint32_t *r, size_t n) {
   return (uint32_t)least;
 }
 
+static inline uint32_t least_of(uint32_t a, uint32_t b) {
+  return b < a ? b : a;
+}
+
+static inline uint32_t least_of_group(const uint32_t *k) {
+  return least_of(least_of(least_of(k[0], k[1]), least_of(k[2], k[3])),
+                  least_of(least_of(k[4], k[5]), least_of(k[6], k[7])));
+}
+
+/* Symbols stand in places 1 to n, and BPE_NONE, which no pair has, in 0 and n + 1, so that each has
+** neighbours; `live` has a bit for each place that has a symbol. A key is the order of the pair that
+** begins at a place, and the place: the least key is the lowest rank, leftmost. least[] is that of
+** each GROUP of keys, so that a merge looks at the keys near it and one number for each group. */
 static size_t merge_short(const vocab *v, const uint8_t *s, size_t len, uint32_t *ids) {
-  uint32_t rank[SHORT_PIECE], to[SHORT_PIECE]; /* of ids[i] with ids[i + 1] */
-  size_t n = start_symbols(v, s, len, ids, rank, to);
-  while (n > 1) {
-    const size_t at = place_of_least(rank, n - 1);
-    if (rank[at] == BPE_NONE) break;
-    ids[at] = to[at];
-    n--;
-    for (size_t i = at + 1; i < n; i++) ids[i] = ids[i + 1];
-    for (size_t i = at; i + 1 < n; i++) {
-      rank[i] = rank[i + 1];
-      to[i] = to[i + 1];
+  enum { PLACES = 64, GROUP = 8 };
+  uint32_t symbol[PLACES], to[PLACES], key[PLACES], least[PLACES / GROUP];
+  const uint32_t none = BPE_NONE << PLACE_BITS;
+  size_t n = len;
+  if (v->chars) n = start_chars(v, s, len, symbol + 1, key + 1, to + 1);
+  else for (size_t i = 0; i < n; i++) symbol[i + 1] = v->byte_ids[s[i]];
+  for (size_t i = 1; i < n; i++) {
+    if (!v->chars) {
+      const byte_pair p = v->byte_pairs[s[i - 1] << 8 | s[i]];
+      key[i] = p.order;
+      to[i] = p.id;
     }
-    if (at + 1 < n) rank[at] = pair_map_find(&v->pairs, ids[at], ids[at + 1], &to[at]);
-    if (at > 0) rank[at - 1] = pair_map_find(&v->pairs, ids[at - 1], ids[at], &to[at - 1]);
+    key[i] = key[i] << PLACE_BITS | (uint32_t)i;
   }
-  return n;
+  const size_t n_groups = n / GROUP + 1; /* with the keys of 0 to n, and what fills the last */
+  key[0] = symbol[0] = symbol[n + 1] = BPE_NONE;
+  for (size_t i = n; i < n_groups * GROUP; i++) key[i] = BPE_NONE;
+  for (size_t g = 0; g < n_groups; g++) least[g] = least_of_group(key + g * GROUP);
+  uint64_t live = ~UINT64_C(0) >> (62 - n); /* 0 to n + 1 */
+  for (;;) {
+    uint32_t first = least[0];
+    for (size_t g = 1; g < n_groups; g++) first = least_of(first, least[g]);
+    if (first >= none) break;
+    const unsigned at = first & ((1u << PLACE_BITS) - 1);
+    const unsigned gone = at + 1 + (unsigned)__builtin_ctzll(live >> at >> 1);
+    const unsigned right = gone + 1 + (unsigned)__builtin_ctzll(live >> gone >> 1);
+    const unsigned left = 63 - (unsigned)__builtin_clzll(live & ((UINT64_C(1) << at) - 1));
+    const uint32_t made = symbol[at] = to[at];
+    live &= ~(UINT64_C(1) << gone);
+    key[gone] = BPE_NONE;
+    key[at] = pair_map_find(&v->pairs, made, symbol[right], &to[at]) << PLACE_BITS | at;
+    key[left] = pair_map_find(&v->pairs, symbol[left], made, &to[left]) << PLACE_BITS | left;
+    for (size_t g = left / GROUP; g <= gone / GROUP; g++)
+      least[g] = least_of_group(key + g * GROUP);
+  }
+  size_t n_ids = 0;
+  for (uint64_t rest = live & ~UINT64_C(1); (rest & (rest - 1)) != 0; rest &= rest - 1)
+    ids[n_ids++] = symbol[__builtin_ctzll(rest)];
+  return n_ids;
 }
 
 /* A tournament over ranks: level 0 has one per symbol, each level above the least of every FAN
@@ -208,6 +245,13 @@ static size_t whole_chars(const uint8_t *s, size_t window, size_t len) {
   return window;
 }
 
+static bpe_status merge_any(const vocab *v, merge_scratch *m, const uint8_t *s, size_t len,
+                            uint32_t *ids, size_t *n, bpe_error *e) {
+  if (len > SHORT_PIECE || v->n_merges >= MOST_ORDER) return merge_window(v, m, s, len, ids, n, e);
+  *n = merge_short(v, s, len, ids);
+  return BPE_OK;
+}
+
 static bpe_status merge_long(const vocab *v, merge_scratch *m, const uint8_t *s, size_t len,
                              size_t *n, bpe_error *e) {
   const uint8_t *last = NULL; /* the window merged last: its bytes, their number, its ids' */
@@ -224,7 +268,7 @@ static bpe_status merge_long(const vocab *v, merge_scratch *m, const uint8_t *s,
     if (last == NULL || window != last_len || memcmp(last, s + from, window) != 0) {
       if (!mem_grow(&m->alloc, (void **)&m->last_ids, &m->last_cap, window, sizeof *m->ids))
         return set_nomem(e);
-      const bpe_status st = merge_window(v, m, s + from, window, m->last_ids, &n_last, e);
+      const bpe_status st = merge_any(v, m, s + from, window, m->last_ids, &n_last, e);
       if (st != BPE_OK) return st;
       last = s + from;
       last_len = window;
@@ -250,12 +294,8 @@ static bpe_status merge_long(const vocab *v, merge_scratch *m, const uint8_t *s,
 bpe_status merge_piece(const vocab *v, merge_scratch *m, const uint8_t *s, size_t len, size_t *n,
                        bpe_error *e) {
   *n = 0;
-  if (!mem_grow(&m->alloc, (void **)&m->ids, &m->ids_cap, LONG_PIECE, sizeof *m->ids))
+  if (!mem_grow(&m->alloc, (void **)&m->ids, &m->ids_cap, SHORT_PIECE, sizeof *m->ids))
     return set_nomem(e);
-  if (len <= SHORT_PIECE) {
-    *n = merge_short(v, s, len, m->ids);
-    return BPE_OK;
-  }
-  if (len < LONG_PIECE) return merge_window(v, m, s, len, m->ids, n, e);
+  if (len <= SHORT_PIECE) return merge_any(v, m, s, len, m->ids, n, e);
   return merge_long(v, m, s, len, n, e);
 }

@@ -72,8 +72,11 @@ bpe_error *builder_error(bpe_builder *);
 const bpe_alloc *builder_alloc(const bpe_builder *);
 bool builder_failed(const bpe_builder *);
 
-/* The caller vouches that every token, taken as one piece, merges to itself, which finish would
-** otherwise find out token by token. The built-in encodings do; a test does it for them. */
+/* The caller vouches that every merge joins its operands' bytes and gives a token, and that every
+** token, taken as one piece, merges to itself, which finish would otherwise find out one by one.
+** The built-in encodings do; a test does it for them. */
 void builder_vouch(bpe_builder *);
+/* Makes room for so many entries, each with a merge, and bytes in all. */
+void builder_reserve(bpe_builder *, size_t n, size_t bytes);
 
 #endif

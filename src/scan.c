@@ -20,13 +20,14 @@
 */
 #include "scan.h"
 
-#include "starts.h"
+#include "blocks.h"
 #include "unicode.h"
 #include "utf8.h"
 
 #include <limits.h>
 #include <string.h>
 
+enum { MOST_SINGLES = 16 }; /* pieces taken one by one before blocks are tried again */
 enum { CLASS_END = 31 }; /* class of "no character here": in none of the sets below */
 
 #define SET_SPACE CLASS_BIT(CLASS_SPACE)
@@ -42,8 +43,7 @@ enum contraction { NO_CONTRACTION, EXACT_CONTRACTION, FOLDED_CONTRACTION };
 struct scan_rules {
   const char *name;
   size_t (*piece)(const scan_rules *, const uint8_t *s, size_t len);
-  /* Starts in a block, as starts.h has them; NULL: there is no such function. */
-  uint64_t (*starts)(const scan_rules *, const block_masks *, const uint8_t *s, unsigned known);
+  block_rules blocks; /* the same rules for many pieces at once */
   enum contraction contraction;
   unsigned max_digits;
   bool slash_ends_other; /* [\r\n/]* after a run of others, not [\r\n]* */
@@ -177,21 +177,6 @@ static size_t o200k_piece(const scan_rules *r, const uint8_t *s, size_t len) {
   return end + contraction_length(s + end, len - end, r->contraction);
 }
 
-static uint64_t gpt2_starts(const scan_rules *r, const block_masks *m, const uint8_t *s,
-                            unsigned known) {
-  return starts_gpt2(m, s, known, r->max_digits);
-}
-
-static uint64_t cl100k_starts(const scan_rules *r, const block_masks *m, const uint8_t *s,
-                              unsigned known) {
-  return starts_cl100k(m, s, known, r->max_digits);
-}
-
-static uint64_t o200k_starts(const scan_rules *r, const block_masks *m, const uint8_t *s,
-                             unsigned known) {
-  return starts_o200k(m, s, known, r->max_digits, r->contraction != NO_CONTRACTION);
-}
-
 #define SET_LM (CLASSES_L | CLASS_BIT(CLASS_MARK))
 #define SET_PS (CLASS_BIT(CLASS_PUNCT) | CLASS_BIT(CLASS_SYMBOL))
 
@@ -291,15 +276,15 @@ static size_t words_piece(const scan_rules *r, const uint8_t *s, size_t len) {
 }
 
 static const scan_rules scan_table[] = {
-    {"gpt2", gpt2_piece, gpt2_starts, EXACT_CONTRACTION, 0, false},
-    {"cl100k", cl100k_piece, cl100k_starts, FOLDED_CONTRACTION, 3, false},
-    {"o200k", o200k_piece, o200k_starts, FOLDED_CONTRACTION, 3, true},
-    {"llama3", cl100k_piece, cl100k_starts, FOLDED_CONTRACTION, 3, false},
-    {"qwen2", cl100k_piece, cl100k_starts, FOLDED_CONTRACTION, 1, false},
-    {"tekken", o200k_piece, o200k_starts, NO_CONTRACTION, 1, true},
-    {"deepseek3", deepseek3_piece, NULL, NO_CONTRACTION, 3, false},
-    {"whitespace", whitespace_piece, NULL, NO_CONTRACTION, 0, false},
-    {"words", words_piece, NULL, NO_CONTRACTION, 0, false},
+    {"gpt2", gpt2_piece, {FAMILY_GPT2, 0, false}, EXACT_CONTRACTION, 0, false},
+    {"cl100k", cl100k_piece, {FAMILY_CL100K, 3, false}, FOLDED_CONTRACTION, 3, false},
+    {"o200k", o200k_piece, {FAMILY_O200K, 3, true}, FOLDED_CONTRACTION, 3, true},
+    {"llama3", cl100k_piece, {FAMILY_CL100K, 3, false}, FOLDED_CONTRACTION, 3, false},
+    {"qwen2", cl100k_piece, {FAMILY_CL100K, 1, false}, FOLDED_CONTRACTION, 1, false},
+    {"tekken", o200k_piece, {FAMILY_O200K, 1, false}, NO_CONTRACTION, 1, true},
+    {"deepseek3", deepseek3_piece, {FAMILY_NONE, 0, false}, NO_CONTRACTION, 3, false},
+    {"whitespace", whitespace_piece, {FAMILY_NONE, 0, false}, NO_CONTRACTION, 0, false},
+    {"words", words_piece, {FAMILY_NONE, 0, false}, NO_CONTRACTION, 0, false},
 };
 
 #define N_SCANNERS ((int)(sizeof scan_table / sizeof *scan_table))
@@ -314,8 +299,8 @@ static size_t digits_piece(const scan_rules *r, const uint8_t *s, size_t len) {
 }
 
 static const scan_rules regex_table[] = {
-    {"\\p{N}", digits_piece, NULL, NO_CONTRACTION, 1, false},
-    {"\\p{N}+", digits_piece, NULL, NO_CONTRACTION, UINT_MAX, false},
+    {"\\p{N}", digits_piece, {FAMILY_NONE, 0, false}, NO_CONTRACTION, 1, false},
+    {"\\p{N}+", digits_piece, {FAMILY_NONE, 0, false}, NO_CONTRACTION, UINT_MAX, false},
 };
 
 const scan_rules *scan_find_regex(const char *text, size_t len) {
@@ -349,27 +334,29 @@ size_t scan_piece(const scan_rules *r, const uint8_t *s, size_t len) {
   return r->piece(r, s, len);
 }
 
-size_t scan_pieces(const scan_rules *r, const uint8_t *s, size_t len, size_t *ends, size_t max) {
-  block_classify *const classify = block_best();
+size_t scan_pieces_by(blocks_list *list, const scan_rules *r, const uint8_t *s, size_t len,
+                      size_t *ends, size_t max) {
   size_t at = 0, n = 0;
-  while (at < len && n + BLOCK <= max) {
-    uint64_t starts = 0;
-    if (r->starts != NULL && len - at >= BLOCK && s[at] < 0x80) {
-      block_masks m;
-      classify(s + at, &m);
-      const unsigned known = m.high == 0 ? BLOCK : lowest_bit(m.high);
-      starts = r->starts(r, &m, s + at, known);
+  for (unsigned singles = 1; at < len && n + SCAN_LEAST <= max;) {
+    const size_t found = list(&r->blocks, s, len, at, ends + n, max - n);
+    if (found != 0) {
+      n += found;
+      at = ends[n - 1];
+      singles = 1;
+      if (n + SCAN_LEAST > max) break;
     }
-    if (starts == 0) {
+    /* Where blocks decide nothing, they are tried less and less often. */
+    for (unsigned k = 0; k < singles && at < len; k++) {
       at += scan_piece(r, s + at, len - at);
       ends[n++] = at;
-      continue;
     }
-    const size_t from = at;
-    for (; starts != 0; starts &= starts - 1) ends[n++] = from + lowest_bit(starts);
-    at = ends[n - 1];
+    if (found == 0 && singles < MOST_SINGLES) singles *= 2;
   }
   return n;
+}
+
+size_t scan_pieces(const scan_rules *r, const uint8_t *s, size_t len, size_t *ends, size_t max) {
+  return scan_pieces_by(blocks_best(), r, s, len, ends, max);
 }
 
 /* Start of the run of characters of the set that ends at s[end]. */

@@ -183,7 +183,7 @@ static void merge_run(bpe_trace *t, size_t at) {
     w++;
   }
   t->n = w;
-  t->step.rank = rank;
+  t->step.rank = pair_map_rank(&bpe_coder_model(t->coder)->v.pairs, rank);
   t->step.left = left;
   t->step.right = right;
   t->step.id = id;

@@ -8,6 +8,8 @@
 
 #include <stdlib.h>
 
+enum { AHEAD = 16 }; /* entries or merges whose places in tables are fetched ahead */
+
 void vocab_clear(vocab *v) {
   const bpe_alloc a = v->alloc;
   mem_free(&a, v->entries);
@@ -74,16 +76,31 @@ static bpe_status seal_entries(vocab *v, bpe_error *e) {
   return BPE_OK;
 }
 
+static inline piece_key vocab_key(const vocab *v, const vocab_entry *t) {
+  const uint8_t *s = vocab_bytes(v, t);
+  const bool readable = v->slab_cap - t->offset >= KEY_SLACK;
+  return t->len <= KEY_BYTES && readable ? key_short(s, t->len) : key_any(s, t->len);
+}
+
 /* Indexes the entries that merge and are, or are not, last choices. */
 static void index_some(vocab *v, bool last) {
-  for (size_t k = 0; k < v->n_entries; k++) {
-    const vocab_entry *t = &v->entries[k];
-    if (!entry_merges(t) || last != ((t->flags & (ENTRY_FALLBACK | ENTRY_UNUSED)) != 0)) continue;
-    const uint64_t h = hash_bytes(vocab_bytes(v, t), t->len) >> 32;
-    size_t i = (size_t)h & v->byte_mask;
-    /* Equal bytes: the lower id, which is there already, is met first by every search. */
-    while (v->byte_slots[i] != 0) i = (i + 1) & v->byte_mask;
-    v->byte_slots[i] = h << 32 | (k + 1);
+  piece_key keys[AHEAD];
+  for (size_t from = 0; from < v->n_entries; from += AHEAD) {
+    const size_t stop = v->n_entries - from < AHEAD ? v->n_entries : from + AHEAD;
+    for (size_t k = from; k < stop; k++) {
+      keys[k - from] = vocab_key(v, &v->entries[k]);
+      PREFETCH(&v->byte_slots[vocab_slot(v, keys[k - from])]);
+    }
+    for (size_t k = from; k < stop; k++) {
+      const vocab_entry *t = &v->entries[k];
+      const unsigned late = t->flags & (ENTRY_FALLBACK | ENTRY_UNUSED);
+      if (!entry_merges(t) || last != (late != 0)) continue;
+      const piece_key key = keys[k - from];
+      size_t i = vocab_slot(v, key);
+      /* Equal bytes: the lower id, which is there already, is met first by every search. */
+      while (v->byte_slots[i] != 0) i = (i + 1) & v->byte_mask;
+      v->byte_slots[i] = key_hash(key) >> 32 << 32 | (k + 1);
+    }
   }
 }
 
@@ -102,8 +119,13 @@ static bpe_status index_bytes(vocab *v, bpe_error *e) {
   v->byte_slots = mem_zero(&v->alloc, n, sizeof *v->byte_slots);
   if (v->byte_slots == NULL) return set_nomem(e);
   v->byte_mask = n - 1;
+  v->byte_shift = 64;
+  for (size_t k = n; k > 1; k /= 2) v->byte_shift--;
+  bool any_last = false;
+  for (size_t k = 0; k < v->n_entries && !any_last; k++)
+    any_last = (v->entries[k].flags & (ENTRY_FALLBACK | ENTRY_UNUSED)) != 0;
   index_some(v, false);
-  index_some(v, true);
+  if (any_last) index_some(v, true);
   return BPE_OK;
 }
 
@@ -165,14 +187,16 @@ static bpe_status check_merge(const vocab *v, const vocab_merge *m, bpe_error *e
 static bpe_status index_merges(vocab *v, bpe_error *e) {
   bpe_status st = sort_merges(v, e);
   if (st != BPE_OK) return st;
-  if (!pair_map_init(&v->pairs, &v->alloc, v->n_merges)) return set_nomem(e);
+  const uint32_t most_id = v->n_entries == 0 ? 0 : v->entries[v->n_entries - 1].id;
+  if (!pair_map_init(&v->pairs, &v->alloc, v->merges, v->n_merges, most_id)) return set_nomem(e);
   for (size_t i = 0; i < v->n_merges; i++) {
     const vocab_merge *m = &v->merges[i];
-    if ((st = check_merge(v, m, e)) != BPE_OK) return st;
+    if (i + AHEAD < v->n_merges) pair_map_fetch(&v->pairs, i + AHEAD);
+    if (!v->vouched && (st = check_merge(v, m, e)) != BPE_OK) return st;
     if (m->rank == BPE_NONE) return bad_merge(m, "rank too large", e);
     if (i > 0 && m->rank == m[-1].rank && m->id != m[-1].id)
       return bad_merge(m, "two results share a rank", e);
-    if (!pair_map_add(&v->pairs, (pair_slot){m->left, m->right, m->rank, m->id}))
+    if (!pair_map_add(&v->pairs, i))
       return bad_merge(m, "pair listed twice", e);
   }
   return BPE_OK;
@@ -184,13 +208,15 @@ static bpe_status index_byte_pairs(vocab *v, bpe_error *e) {
   if (v->byte_pairs == NULL) return set_nomem(e);
   memset(v->byte_pairs, 0xff, (1 << 16) * sizeof *v->byte_pairs);
   if (v->chars) return BPE_OK;
+  uint32_t order = 0;
   for (size_t i = 0; i < v->n_merges; i++) {
     const vocab_merge *m = &v->merges[i];
+    if (i != 0 && m->rank != m[-1].rank) order = (uint32_t)i;
     const vocab_entry *t = &v->entries[vocab_find_id(v, m->id)];
     if (t->len != 2) continue;
     const uint8_t *s = vocab_bytes(v, t);
     if (v->byte_ids[s[0]] == m->left && v->byte_ids[s[1]] == m->right)
-      v->byte_pairs[s[0] << 8 | s[1]] = (byte_pair){m->rank, m->id};
+      v->byte_pairs[s[0] << 8 | s[1]] = (byte_pair){order, m->id};
   }
   return BPE_OK;
 }

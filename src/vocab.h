@@ -14,7 +14,7 @@
 #ifndef VOCAB_H
 #define VOCAB_H
 
-#include "map.h"
+#include "key.h"
 
 enum entry_flag {
   ENTRY_FALLBACK = 1 << 0, /* stands for its one byte where the character is no token */
@@ -34,13 +34,9 @@ typedef struct vocab_entry {
   bool direct;
 } vocab_entry;
 
-typedef struct vocab_merge {
-  uint32_t rank, left, right, id;
-} vocab_merge;
-
-/* What two single bytes become; rank BPE_NONE: they do not merge. */
+/* What two single bytes become; order BPE_NONE: they do not merge. */
 typedef struct byte_pair {
-  uint32_t rank, id;
+  uint32_t order, id;
 } byte_pair;
 
 typedef struct vocab {
@@ -60,10 +56,12 @@ typedef struct vocab {
   size_t longest; /* bytes of the longest entry */
   uint64_t *byte_slots; /* owned; high half: hash, low half: entry + 1; 0: empty */
   size_t byte_mask;
+  unsigned byte_shift; /* of a hash, to the first slot to look at */
   pair_map pairs;
   byte_pair *byte_pairs; /* owned; [first << 8 | second], what `pairs` says of their ids */
   uint32_t byte_ids[256]; /* id of each single byte; BPE_NONE: there is none */
   bool whole;             /* a piece that is a token is emitted whole: every token is direct */
+  bool vouched;           /* merges need not be checked, see builder_vouch */
   bool chars;             /* merging begins with characters; byte_ids are the fallbacks */
 } vocab;
 
@@ -86,11 +84,16 @@ static inline bool entry_merges(const vocab_entry *e) {
   return e->kind == BPE_TOKEN || (e->flags & ENTRY_MERGES);
 }
 
+/* The first place to look for a key in byte_slots. */
+static inline size_t vocab_slot(const vocab *v, piece_key k) {
+  return (size_t)(key_hash(k) >> v->byte_shift);
+}
+
 /* The entry that merges, of exactly these bytes, with the lowest id, or n_entries. Fallbacks and
-** unused entries come after all others. */
-static inline size_t vocab_find_bytes(const vocab *v, const uint8_t *s, size_t len) {
-  const uint64_t h = hash_bytes(s, len) >> 32;
-  for (size_t i = (size_t)h & v->byte_mask;; i = (i + 1) & v->byte_mask) {
+** unused entries come after all others. k: the key of the bytes. */
+static inline size_t vocab_find_key(const vocab *v, piece_key k, const uint8_t *s, size_t len) {
+  const uint64_t h = key_hash(k) >> 32;
+  for (size_t i = vocab_slot(v, k);; i = (i + 1) & v->byte_mask) {
     const uint64_t slot = v->byte_slots[i];
     if (slot == 0) return v->n_entries;
     if (slot >> 32 != h) continue;
@@ -98,6 +101,10 @@ static inline size_t vocab_find_bytes(const vocab *v, const uint8_t *s, size_t l
     const vocab_entry *e = &v->entries[at];
     if (e->len == len && memcmp(v->slab + e->offset, s, len) == 0) return at;
   }
+}
+
+static inline size_t vocab_find_bytes(const vocab *v, const uint8_t *s, size_t len) {
+  return vocab_find_key(v, key_any(s, len), s, len);
 }
 
 #endif

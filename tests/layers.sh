@@ -9,21 +9,27 @@ set -u
 cd "$(dirname "$0")/.." || exit 1
 table='
 base:
-utf8: base
+cpu:
+utf8: base cpu
 unicode:
 unicode_table: unicode
-map: base
+map: base cpu
+key: map
 sha256:
-scan: utf8 unicode
+block: cpu utf8 unicode
+starts: block
+blocks: starts
+scan: blocks utf8 unicode
 regex: utf8
 split: scan regex doc utf8 unicode
 special: vocab unicode utf8
-vocab: map
+vocab: key
+pieces: vocab
 merge: vocab utf8
 model: normalize special split vocab
 builder: merge model
 model_digest: model sha256
-encode: merge model
+encode: merge model pieces
 natural: utf8
 rewalk: encode merge model vocab utf8
 window: rewalk natural utf8 encode merge model

@@ -211,11 +211,43 @@ static void check_repair_examples(void) {
   bpe_buffer_clear(&b);
 }
 
+/* Texts long enough to be judged many bytes at a time: whole characters, and somewhere among them
+** a few bytes at the edges of the ranges. */
+static void check_long_runs(void) {
+  enum { LONG = 300 };
+  uint8_t s[LONG + 4];
+  size_t wrong = 0;
+  for (int round = 0; round < 200000; round++) {
+    size_t len = 0, expected = 0;
+    const size_t most = unit_below(LONG);
+    const uint32_t kinds = 1 + unit_below(4);
+    while (len < most) {
+      const row *r = &table[unit_below(kinds) == 0 ? unit_below(9) : 0];
+      for (size_t k = 0; k < r->len; k++)
+        s[len++] = (uint8_t)(r->low[k] + unit_below(r->high[k] - r->low[k] + 1u));
+    }
+    if (unit_below(4) != 0 && len > 4) {
+      const size_t at = unit_below((uint32_t)len - 4);
+      for (uint32_t k = 0; k <= unit_below(4); k++) s[at + k] = edges[unit_below(sizeof edges)];
+    }
+    const size_t cut = unit_below(4);
+    if (cut < len) len -= cut;
+    for (bool whole = true; expected < len;) {
+      const size_t n = fitting(s + expected, len - expected, &whole);
+      if (!whole) break;
+      expected += n;
+    }
+    wrong += utf8_valid_run(s, len) != expected;
+  }
+  CHECK_EQ_INT(wrong, 0);
+}
+
 int main(void) {
   check_all_short();
   check_edges();
   check_decoding();
   check_runs();
   check_repair_examples();
+  check_long_runs();
   return unit_summary();
 }

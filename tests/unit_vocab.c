@@ -7,37 +7,49 @@
 
 #include "unit.h"
 
-static void check_pair_map(void) {
+/* `high` is added to all ids, and makes them too large for one word where it is. */
+static void check_pair_map(uint32_t high, bool regular) {
   enum { N = 2000, IDS = 300 };
-  static pair_slot pairs[N];
+  static vocab_merge list[N];
   pair_map m;
   size_t n = 0, wrong = 0;
-  if (!CHECK(pair_map_init(&m, &unit_alloc, N))) return;
   for (int i = 0; i < N; i++) {
-    const pair_slot p = {unit_below(IDS), unit_below(IDS), (uint32_t)n, unit_random()};
+    list[n] = (vocab_merge){(uint32_t)n / 2 * 3, high + unit_below(IDS), high + unit_below(IDS),
+                            regular ? high + (uint32_t)n : unit_below(IDS)};
+    if (regular) list[n].rank = (uint32_t)n;
+    else if (n % 2 == 1) list[n].id = list[n - 1].id; /* of one rank */
     bool is_new = true;
     for (size_t k = 0; k < n && is_new; k++)
-      is_new = pairs[k].left != p.left || pairs[k].right != p.right;
-    wrong += pair_map_add(&m, p) != is_new;
-    if (is_new) pairs[n++] = p;
+      is_new = list[k].left != list[n].left || list[k].right != list[n].right;
+    n += is_new;
   }
-  CHECK_EQ_INT(wrong, 0);
+  if (!CHECK(pair_map_init(&m, &unit_alloc, list, n, high + IDS))) return;
+  for (size_t i = 0; i < n; i++) {
+    wrong += !pair_map_add(&m, i);
+    wrong += i % 2 == 1 && pair_map_add(&m, i);
+  }
   CHECK(n > N / 2 && n < N); /* some were there already */
+  CHECK((m.lines == NULL) == (high != 0));
+  CHECK(m.regular == regular);
   for (size_t k = 0; k < n; k++) {
     uint32_t id = 0;
-    wrong += pair_map_find(&m, pairs[k].left, pairs[k].right, &id) != pairs[k].rank;
-    wrong += id != pairs[k].id;
+    const uint32_t order = pair_map_find(&m, list[k].left, list[k].right, &id);
+    wrong += order != (regular ? k : k / 2 * 2) || id != list[k].id;
+    wrong += pair_map_rank(&m, order) != list[k].rank;
   }
   CHECK_EQ_INT(wrong, 0);
   size_t found = 0;
   for (uint32_t l = 0; l < IDS; l++) {
     uint32_t id;
-    for (uint32_t r = 0; r < IDS; r++) found += pair_map_find(&m, l, r, &id) != BPE_NONE;
+    for (uint32_t r = 0; r < IDS; r++)
+      found += pair_map_find(&m, high + l, high + r, &id) != BPE_NONE;
     wrong += pair_map_find(&m, BPE_NONE, l, &id) != BPE_NONE;
     wrong += pair_map_find(&m, l, BPE_NONE, &id) != BPE_NONE;
+    wrong += pair_map_find(&m, l + (1u << PAIR_ID_BITS), l, &id) != BPE_NONE;
   }
   CHECK_EQ_INT(found, n);
   CHECK_EQ_INT(wrong, 0);
+  CHECK_EQ_INT(pair_map_rank(&m, BPE_NONE), BPE_NONE);
   pair_map_clear(&m, &unit_alloc);
   pair_map_clear(&m, &unit_alloc);
 }
@@ -45,11 +57,11 @@ static void check_pair_map(void) {
 static void check_empty_pair_map(void) {
   pair_map m;
   uint32_t id;
-  if (!CHECK(pair_map_init(&m, &unit_alloc, 0))) return;
+  if (!CHECK(pair_map_init(&m, &unit_alloc, NULL, 0, 0))) return;
   CHECK_EQ_INT(pair_map_find(&m, 0, 0, &id), BPE_NONE);
   CHECK_EQ_INT(pair_map_find(&m, BPE_NONE, BPE_NONE, &id), BPE_NONE);
   pair_map_clear(&m, &unit_alloc);
-  CHECK(!pair_map_init(&m, &unit_alloc, SIZE_MAX));
+  CHECK(!pair_map_init(&m, &unit_alloc, NULL, SIZE_MAX, 0));
   pair_map_clear(&m, &unit_alloc);
 }
 
@@ -84,8 +96,8 @@ static void check_tiny(void) {
   CHECK_EQ_INT(vocab_find_id(v, BPE_NONE), v->n_entries);
   for (uint32_t c = 0; c < 256; c++) CHECK_EQ_INT(v->byte_ids[c], c);
   CHECK_EQ_INT(v->byte_pairs['a' << 8 | 'b'].id, 256);
-  CHECK_EQ_INT(v->byte_pairs['a' << 8 | 'b'].rank, 0);
-  CHECK_EQ_INT(v->byte_pairs['b' << 8 | 'a'].rank, BPE_NONE);
+  CHECK_EQ_INT(v->byte_pairs['a' << 8 | 'b'].order, 0);
+  CHECK_EQ_INT(v->byte_pairs['b' << 8 | 'a'].order, BPE_NONE);
   uint32_t id;
   CHECK_EQ_INT(pair_map_find(&v->pairs, 256, 'c', &id), 2);
   CHECK_EQ_INT(id, 258);
@@ -329,7 +341,9 @@ static void check_nothing(void) {
 }
 
 int main(void) {
-  check_pair_map();
+  check_pair_map(0, false);
+  check_pair_map(0, true);
+  check_pair_map(1u << PAIR_ID_BITS, false);
   check_empty_pair_map();
   check_hash();
   check_tiny();

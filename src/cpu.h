@@ -1,0 +1,47 @@
+/* cpu.h - what the compiler and the processor can do beyond plain C.
+**
+** The build is for the baseline of its machine. Code for more than that is in functions of their
+** own, marked AVX2_TARGET, which only run after avx2_runs() has said yes; each has a twin in plain
+** C, or in what the baseline has, that gives the same answer.
+*/
+#ifndef CPU_H
+#define CPU_H
+
+#include <stdbool.h>
+
+#if defined(__GNUC__)
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+#define PREFETCH(p) __builtin_prefetch(p)
+#else
+#define ALWAYS_INLINE inline
+#define PREFETCH(p) ((void)(p))
+#endif
+
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define LITTLE_ENDIAN_WORDS 1
+#else
+#define LITTLE_ENDIAN_WORDS 0
+#endif
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#define HAVE_SSE2 1
+#endif
+
+#if defined(__SSE2__) && defined(__GNUC__)
+#include <immintrin.h>
+#define HAVE_AVX2 1
+#define AVX2_TARGET __attribute__((target("avx2,bmi,lzcnt,popcnt")))
+
+static inline bool avx2_runs(void) {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
+         __builtin_cpu_supports("popcnt");
+}
+#endif
+
+#if defined(__ARM_NEON) && defined(__aarch64__)
+#include <arm_neon.h>
+#define HAVE_NEON 1
+#endif
+
+#endif

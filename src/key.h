@@ -1,0 +1,68 @@
+/* key.h - bytes of a piece as 128 bits that can be compared and hashed without following them.
+**
+** Up to KEY_BYTES bytes are their own key, zero-padded, with their length in the last byte, so two
+** are equal exactly if their keys are. Of longer ones the key is a hash and the length; equal keys
+** then only say that a look at the bytes is worth it.
+**
+**     "cat"     63 61 74 00 00 00 00 00 00 00 00 00 00 00 00 03
+*/
+#ifndef KEY_H
+#define KEY_H
+
+#include "map.h"
+
+enum {
+  KEY_BYTES = 15,
+  KEY_SLACK = 16, /* bytes that are read where a short piece begins */
+  KEY_HASHED = 256, /* bytes that the hash is of, at most, and eight more */
+  KEY_LONG = 255    /* instead of the length, where the key is a hash */
+};
+
+typedef struct piece_key {
+  uint64_t low, high;
+} piece_key;
+
+enum { KEY_LAST = LITTLE_ENDIAN_WORDS ? 56 : 0 }; /* shift to the byte that is last in memory */
+
+/* len <= KEY_BYTES; KEY_SLACK bytes may be read. */
+static ALWAYS_INLINE piece_key key_short(const uint8_t *s, size_t len) {
+  static const uint8_t keep[32] = {255, 255, 255, 255, 255, 255, 255, 255,
+                                   255, 255, 255, 255, 255, 255, 255, 255};
+  uint64_t low, high, low_mask, high_mask;
+  memcpy(&low, s, 8);
+  memcpy(&high, s + 8, 8);
+  memcpy(&low_mask, keep + 16 - len, 8);
+  memcpy(&high_mask, keep + 24 - len, 8);
+  return (piece_key){low & low_mask, (high & high_mask) | (uint64_t)len << KEY_LAST};
+}
+
+/* Of eight bytes at a time as far as KEY_HASHED, and of the last eight. len > KEY_BYTES. */
+static inline piece_key key_long(const uint8_t *s, size_t len) {
+  const uint64_t length = LITTLE_ENDIAN_WORDS ? (uint64_t)len & 0xffffffff : (uint64_t)len << 8;
+  uint64_t h = length * HASH_K1, w;
+  for (size_t i = 0; i + 8 < len && i < KEY_HASHED; i += 8) {
+    memcpy(&w, s + i, 8);
+    h = hash_mix(h ^ w);
+  }
+  memcpy(&w, s + len - 8, 8);
+  return (piece_key){hash_mix(h ^ w), (uint64_t)KEY_LONG << KEY_LAST | length};
+}
+
+/* The key of any bytes, reading nothing else. */
+static inline piece_key key_any(const uint8_t *s, size_t len) {
+  if (len > KEY_BYTES) return key_long(s, len);
+  uint8_t copy[KEY_SLACK] = {0};
+  for (size_t i = 0; i < len; i++) copy[i] = s[i];
+  return key_short(copy, len);
+}
+
+static inline bool key_is_long(piece_key k) {
+  return (k.high >> KEY_LAST & 255) == KEY_LONG;
+}
+
+/* Good in its upper half. */
+static inline uint64_t key_hash(piece_key k) {
+  return k.low * HASH_K1 ^ k.high * HASH_K2;
+}
+
+#endif

@@ -1,0 +1,376 @@
+/* pieces.c - looking up and filling the table of pieces.h. */
+#include "pieces.h"
+
+enum {
+  LINE = 64,
+  LEAST_LINES = 4,
+  LEAST_POOL = 4 * PIECES_LONGEST * PACKED,
+  POOL_PARTS = 8,  /* of the ring, made free one at a time */
+  POOL_SHARE = 7   /* sixteenths of all that the pool gets */
+};
+
+/* In the rest of a long piece's value: its ids are kept, not its bytes. */
+#define HAS_IDS (UINT32_C(1) << (VALUE_BITS - 1))
+
+bool pieces_init(piece_table *t, const bpe_alloc *a, const vocab *v, size_t bytes) {
+  *t = (piece_table){.alloc = *a, .v = v};
+#ifdef HAVE_AVX2
+  t->wide = avx2_runs();
+#endif
+  size_t pool = bytes / 16 * POOL_SHARE;
+  if (pool < LEAST_POOL) pool = LEAST_POOL;
+  if (pool >= HAS_IDS) pool = HAS_IDS - 1;
+  t->pool_cap = t->pool_free = (uint32_t)pool;
+  t->n_lines = bytes > pool ? (bytes - pool) / sizeof *t->lines : 0;
+  if (t->n_lines < LEAST_LINES) t->n_lines = LEAST_LINES;
+  if (t->n_lines > UINT32_MAX) return false;
+  t->block = mem_zero(a, t->n_lines * sizeof *t->lines + LINE, 1);
+  t->pool = mem_new(a, pool + PACKED_SLACK, 1);
+  if (t->block == NULL || t->pool == NULL) {
+    pieces_clear(t);
+    return false;
+  }
+  t->lines = (piece_line *)(((uintptr_t)t->block + LINE - 1) & ~(uintptr_t)(LINE - 1));
+  return true;
+}
+
+void pieces_clear(piece_table *t) {
+  mem_free(&t->alloc, t->block);
+  mem_free(&t->alloc, t->pool);
+  t->block = t->lines = NULL;
+  t->pool = NULL;
+}
+
+size_t pieces_bytes(const piece_table *t) {
+  return t->n_lines * sizeof *t->lines + t->pool_cap;
+}
+
+/* ---- Keys --------------------------------------------------------------------------------- */
+
+void piece_text_init(piece_text *x, const uint8_t *bytes, size_t len) {
+  const size_t tail = len < 16 ? len : 16;
+  x->bytes = bytes;
+  x->safe = len - tail + (tail == 16);
+  memset(x->tail, 0, sizeof x->tail);
+  if (tail != 0) memcpy(x->tail, bytes + x->safe - (tail == 16), tail);
+}
+
+/* Where 16 bytes may be read that begin with those of a piece that starts at `at`. */
+static inline const uint8_t *readable(const piece_text *x, size_t at) {
+  return at < x->safe ? x->bytes + at : x->tail + (at - (x->safe != 0 ? x->safe - 1 : 0));
+}
+
+piece_key pieces_key(const piece_text *x, size_t at, size_t len) {
+  return len <= KEY_BYTES ? key_short(readable(x, at), len) : key_long(x->bytes + at, len);
+}
+
+/* n, scaled by the upper half of the hash as a fraction. */
+static inline uint32_t scaled(uint64_t hash, size_t n) {
+  return (uint32_t)(((hash >> 32) * n) >> 32);
+}
+
+static inline uint32_t first_line(const piece_table *t, piece_key k) {
+  return scaled(key_hash(k), t->n_lines);
+}
+
+static inline uint32_t second_line(const piece_table *t, piece_key k) {
+  return scaled((key_hash(k) ^ k.high) * HASH_K2, t->n_lines);
+}
+
+/* The place of this key in its line; PIECES_WAYS: it is not there. */
+static ALWAYS_INLINE unsigned place_in(const piece_line *line, const piece_key *k) {
+#ifdef HAVE_SSE2
+  const __m128i key = _mm_loadu_si128((const __m128i *)(const void *)k);
+  const __m128i *const keys = (const __m128i *)(const void *)line->keys;
+  const __m128i a = _mm_cmpeq_epi32(_mm_load_si128(keys), key);
+  const __m128i b = _mm_cmpeq_epi32(_mm_load_si128(keys + 1), key);
+  const __m128i c = _mm_cmpeq_epi32(_mm_load_si128(keys + 2), key);
+  /* Four bits for each key, all set where it is the one. */
+  const __m128i all = _mm_packs_epi16(_mm_packs_epi32(a, b), _mm_packs_epi32(c, c));
+  const unsigned m = (unsigned)_mm_movemask_epi8(all);
+  const unsigned found = (m & m >> 1 & m >> 2 & m >> 3 & 0x111) | 0x1000;
+  return (unsigned)__builtin_ctz(found) >> 2;
+#else
+  unsigned at = PIECES_WAYS;
+  for (unsigned i = PIECES_WAYS; i-- > 0;) {
+    const piece_key *x = &line->keys[i];
+    at = ((x->low ^ k->low) | (x->high ^ k->high)) == 0 ? i : at;
+  }
+  return at;
+#endif
+}
+
+#ifdef HAVE_AVX2
+/* The same; the fourth 16 bytes of the line are no key, and what they compare to is left out. */
+AVX2_TARGET static ALWAYS_INLINE unsigned avx2_place_in(const piece_line *line,
+                                                        const piece_key *k) {
+  const __m256i key =
+      _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)k));
+  const __m256i *const keys = (const __m256i *)(const void *)line->keys;
+  const __m256i a = _mm256_cmpeq_epi64(_mm256_load_si256(keys), key);
+  const __m256i b = _mm256_cmpeq_epi64(_mm256_load_si256(keys + 1), key);
+  const unsigned m = (unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(a)) |
+                     (unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(b)) << 4;
+  return (unsigned)__builtin_ctz((m & m >> 1 & 0x15) | 0x40) >> 1;
+}
+#endif
+
+/* ---- The pool ----------------------------------------------------------------------------- */
+
+/* Drops the values that point to pool[from .. to). */
+static void drop(piece_table *t, uint32_t from, uint32_t to) {
+  t->n_dropped++;
+  for (size_t i = 0; i < t->n_lines; i++) {
+    for (int k = 0; k < PIECES_WAYS; k++) {
+      uint32_t *value = &t->lines[i].values[k], rest = *value & NO_IDS;
+      const bool of_long = key_is_long(t->lines[i].keys[k]);
+      if (of_long) rest &= ~HAS_IDS;
+      if ((of_long || pieces_count(*value) > 1) && rest >= from && rest < to) *value = 0;
+    }
+  }
+}
+
+/* Room for n bytes; returns the place. n is far below pool_cap. */
+static uint32_t take(piece_table *t, uint32_t n) {
+  if (n > t->pool_cap - t->pool_at) t->pool_at = t->pool_free = 0;
+  while (n > t->pool_free - t->pool_at) {
+    const uint32_t part = t->pool_cap / POOL_PARTS + 1, left = t->pool_cap - t->pool_free;
+    const uint32_t to = t->pool_free + (part < left ? part : left);
+    drop(t, t->pool_free, to);
+    t->pool_free = to;
+  }
+  t->pool_at += n;
+  return t->pool_at - n;
+}
+
+static uint32_t put_ids(piece_table *t, const uint32_t *ids, size_t n) {
+  const uint32_t place = take(t, (uint32_t)n * PACKED);
+  for (size_t i = 0; i < n; i++)
+    for (int k = 0; k < PACKED; k++)
+      t->pool[place + PACKED * i + (size_t)k] = (uint8_t)(ids[i] >> 8 * k);
+  return place;
+}
+
+/* Whether the bytes of these ids are s. */
+static bool spells(const piece_table *t, const uint8_t *ids, size_t n, const uint8_t *s,
+                   size_t len) {
+  for (size_t i = 0; i < n; i++) {
+    const size_t k = vocab_find_id(t->v, packed_id(ids, i));
+    if (k == t->v->n_entries) return false;
+    const vocab_entry *e = &t->v->entries[k];
+    if (e->len > len) return false;
+    const uint8_t *bytes = vocab_bytes(t->v, e);
+    for (size_t j = 0; j < e->len; j++)
+      if (s[j] != bytes[j]) return false;
+    s += e->len;
+    len -= e->len;
+  }
+  return len == 0;
+}
+
+/* The value of a long piece that its key found, as a short piece has it; 0 if it is another. */
+static uint32_t long_value(const piece_table *t, uint32_t value, const uint8_t *s, size_t len) {
+  const uint32_t count = pieces_count(value), place = value & (HAS_IDS - 1);
+  if (value == 0) return 0;
+  if ((value & HAS_IDS) == 0)
+    return memcmp(t->pool + place, s, len) == 0 ? count << VALUE_BITS | NO_IDS : 0;
+  if (!spells(t, t->pool + place, count, s, len)) return 0;
+  return count << VALUE_BITS | (count == 1 ? packed_id(t->pool + place, 0) : place);
+}
+
+/* ---- Looking up --------------------------------------------------------------------------- */
+
+uint32_t pieces_find(const piece_table *t, const piece_text *x, piece_key k, size_t at,
+                     size_t len) {
+  if (len > PIECES_LONGEST) return 0;
+  const piece_line *line = &t->lines[first_line(t, k)];
+  uint32_t value = line->values[place_in(line, &k)];
+  if (value == 0) {
+    line = &t->lines[second_line(t, k)];
+    value = line->values[place_in(line, &k)];
+  }
+  return len <= KEY_BYTES ? value : long_value(t, value, x->bytes + at, len);
+}
+
+/* A piece's key where it is not just 15 bytes or fewer, far from the end of the text. */
+static piece_key other_key(const piece_text *x, const uint8_t *s, size_t len) {
+  return pieces_key(x, (size_t)(s - x->bytes), len);
+}
+
+void pieces_collect(const piece_table *t, piece_batch *b, const piece_text *x, size_t from,
+                    size_t base, const size_t *ends, size_t n) {
+  const piece_line *const lines = t->lines;
+  const size_t n_lines = t->n_lines;
+  const uint8_t *const origin = x->bytes + base, *const safe = x->bytes + x->safe;
+  const uint8_t *at = x->bytes + from;
+  piece_probe *p = b->probes + b->n;
+  if (b->n == 0) b->n_long = 0;
+  for (const size_t *const end = ends + n; ends < end; ends++, p++) {
+    const uint8_t *const stop = origin + *ends;
+    const size_t len = (size_t)(stop - at);
+    p->start = at;
+    if (len <= KEY_BYTES && at < safe) {
+      p->key = key_short(at, len);
+    } else {
+      if (len > KEY_BYTES) b->longs[b->n_long++] = (uint32_t)(p - b->probes);
+      p->key = other_key(x, at, len);
+    }
+    p->line = lines + scaled(key_hash(p->key), n_lines);
+    PREFETCH(p->line);
+    at = stop;
+  }
+  p->start = at;
+  b->n += n;
+}
+
+/* The first look at each piece, in the first of its lines. */
+static void first_look(piece_batch *b) {
+  for (size_t i = 0, n = b->n; i < n; i++) {
+    const piece_probe *p = &b->probes[i];
+    b->values[i] = p->line->values[place_in(p->line, &p->key)];
+  }
+}
+
+/* Notes which values are 0, and adds up the numbers of ids. */
+static uint64_t sum_up(piece_batch *b) {
+  uint64_t sum = 0;
+  size_t n_missed = 0;
+  for (size_t i = 0; i < b->n; i++) {
+    sum += pieces_count(b->values[i]);
+    b->missed[n_missed] = (uint32_t)i;
+    n_missed += b->values[i] == 0;
+  }
+  b->n_missed = n_missed;
+  return sum;
+}
+
+#ifdef HAVE_AVX2
+AVX2_TARGET static void avx2_first_look(piece_batch *b) {
+  for (size_t i = 0, n = b->n; i < n; i++) {
+    const piece_probe *p = &b->probes[i];
+    b->values[i] = p->line->values[avx2_place_in(p->line, &p->key)];
+  }
+}
+
+AVX2_TARGET static uint64_t avx2_sum_up(piece_batch *b) {
+  __m256i sums = _mm256_setzero_si256();
+  size_t n_missed = 0;
+  for (size_t i = b->n; i % 8 != 0; i++) b->values[i] = NO_IDS; /* no ids, and not 0 */
+  for (size_t i = 0; i < b->n; i += 8) {
+    const __m256i values = _mm256_loadu_si256((const __m256i *)(const void *)(b->values + i));
+    const __m256i none = _mm256_cmpeq_epi32(values, _mm256_setzero_si256());
+    sums = _mm256_add_epi32(sums, _mm256_srli_epi32(values, VALUE_BITS));
+    unsigned m = (unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(none));
+    for (; m != 0; m &= m - 1) b->missed[n_missed++] = (uint32_t)i + (unsigned)__builtin_ctz(m);
+  }
+  b->n_missed = n_missed;
+  uint32_t lanes[8];
+  _mm256_storeu_si256((__m256i *)(void *)lanes, sums);
+  uint64_t sum = 0;
+  for (int i = 0; i < 8; i++) sum += lanes[i];
+  return sum;
+}
+#endif
+
+uint64_t pieces_lookup(const piece_table *t, piece_batch *b) {
+  uint64_t sum;
+#ifdef HAVE_AVX2
+  if (t->wide) {
+    avx2_first_look(b);
+    sum = avx2_sum_up(b);
+  } else
+#endif
+  {
+    first_look(b);
+    sum = sum_up(b);
+  }
+  size_t still = 0;
+  for (size_t m = 0; m < b->n_missed; m++) {
+    const uint32_t i = b->missed[m];
+    const piece_line *line = &t->lines[second_line(t, b->probes[i].key)];
+    const uint32_t value = line->values[place_in(line, &b->probes[i].key)];
+    b->values[i] = value;
+    sum += pieces_count(value);
+    b->missed[still] = i;
+    still += value == 0;
+  }
+  for (size_t m = 0; m < b->n_long; m++) {
+    const uint32_t i = b->longs[m], value = b->values[i];
+    if (value == 0) continue;
+    b->values[i] = long_value(t, value, b->probes[i].start, piece_length(b, i));
+    if (b->values[i] != 0) continue;
+    sum -= pieces_count(value);
+    b->missed[still++] = i;
+  }
+  b->n_missed = still;
+  return sum;
+}
+
+/* ---- Filling ------------------------------------------------------------------------------ */
+
+/* An empty place in this line, or PIECES_WAYS. */
+static unsigned empty_in(const piece_line *line) {
+  unsigned at = 0;
+  while (at < PIECES_WAYS && line->values[at] != 0) at++;
+  return at;
+}
+
+/* Moves some piece of a full line to its other line, if that has room. The place it leaves, or
+** PIECES_WAYS. */
+static unsigned make_room(piece_table *t, piece_line *line) {
+  for (unsigned at = PIECES_WAYS; at-- > 0;) {
+    const piece_key k = line->keys[at];
+    piece_line *other = &t->lines[first_line(t, k)];
+    if (other == line) other = &t->lines[second_line(t, k)];
+    const unsigned to = other == line ? PIECES_WAYS : empty_in(other);
+    if (to == PIECES_WAYS) continue;
+    other->keys[to] = k;
+    other->values[to] = line->values[at];
+    line->values[at] = 0;
+    return at;
+  }
+  return PIECES_WAYS;
+}
+
+/* Puts a key where it is, else where nothing is, else where something can move away, else in
+** place of what came first to its first line. */
+static void put(piece_table *t, piece_key k, uint32_t value) {
+  piece_line *const first = &t->lines[first_line(t, k)];
+  piece_line *const second = &t->lines[second_line(t, k)];
+  piece_line *line = first;
+  unsigned at = place_in(first, &k);
+  if (at == PIECES_WAYS) at = place_in(line = second, &k);
+  if (at == PIECES_WAYS) at = empty_in(line = first);
+  if (at == PIECES_WAYS) at = empty_in(line = second);
+  if (at == PIECES_WAYS) at = make_room(t, line = first);
+  if (at == PIECES_WAYS) at = make_room(t, line = second);
+  if (at == PIECES_WAYS) {
+    line = first;
+    for (at = PIECES_WAYS - 1; at > 0; at--) {
+      line->keys[at] = line->keys[at - 1];
+      line->values[at] = line->values[at - 1];
+    }
+  }
+  line->keys[at] = k;
+  line->values[at] = value;
+}
+
+void pieces_add(piece_table *t, const piece_text *x, piece_key k, size_t at, size_t len,
+                const uint32_t *ids, size_t n, bool keep) {
+  if (len > PIECES_LONGEST || n == 0 || n > UINT8_MAX) return;
+  uint32_t rest = NO_IDS;
+  for (size_t i = 0; i < n; i++) keep = keep && ids[i] < NO_IDS;
+  if (len > KEY_BYTES) {
+    if (keep) {
+      rest = put_ids(t, ids, n) | HAS_IDS;
+    } else {
+      rest = take(t, (uint32_t)len);
+      memcpy(t->pool + rest, x->bytes + at, len);
+    }
+  } else if (n == 1) {
+    if (ids[0] < NO_IDS) rest = ids[0];
+  } else if (keep) {
+    rest = put_ids(t, ids, n);
+  }
+  put(t, k, (uint32_t)n << VALUE_BITS | rest);
+}
