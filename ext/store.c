@@ -87,10 +87,12 @@ static int next_schema(store *s, int i, failure *f, const char **name) {
   }
 #endif
   int rc = SQLITE_OK;
-  *name = NULL;
+  *name = i == 1 ? "temp" : NULL; /* which is listed only once it has something */
+  if (*name) return SQLITE_OK;
   if (!s->list) rc = sqlite3_prepare_v2(s->c->db, "PRAGMA database_list", -1, &s->list, NULL);
   if (rc == SQLITE_OK && i == 0) sqlite3_reset(s->list);
   if (rc == SQLITE_OK) rc = sqlite3_step(s->list);
+  if (rc == SQLITE_ROW && sqlite3_column_int(s->list, 0) == 1) rc = sqlite3_step(s->list);
   if (rc == SQLITE_ROW) *name = (const char *)sqlite3_column_text(s->list, 1);
   if (rc == SQLITE_ROW && *name) return SQLITE_OK;
   if (rc == SQLITE_DONE) rc = sqlite3_reset(s->list);
