@@ -11,6 +11,8 @@ do not overlap, so that one byte per code point says it all. Each is a list of g
 SPACE is the property White_Space, which takes precedence over the categories (all of its
 members are separators or controls, which no other class has).
 
+Decimal and letter numbers, which of all numbers are word characters, are listed as ranges besides.
+
 The table has two levels: block number by the upper bits of the code point, class by block and
 the lower eight bits. Equal blocks are stored once.
 """
@@ -37,6 +39,7 @@ CLASSES = [
     ("punct", 7, ["Punctuation"]),
     ("symbol", 8, ["Symbol"]),
 ]
+WORD_NUMBERS = ["Decimal_Number", "Letter_Number"]
 SPACE = 1
 LIMIT = 0x110000
 NODE_SCRIPT = """
@@ -66,7 +69,7 @@ def read_package(folder):
         sys.exit(f"{folder} is {package['name']} {package['version']}")
     paths = [
         p if "/" in p else "General_Category/" + p for _, _, sources in CLASSES for p in sources
-    ]
+    ] + ["General_Category/" + p for p in WORD_NUMBERS]
     done = subprocess.run(
         ["node", "--input-type=module", "-e", NODE_SCRIPT, os.path.abspath(folder), *paths],
         check=True, capture_output=True, text=True,
@@ -92,7 +95,18 @@ def rows(values, per_line):
         yield "  " + ",".join(str(v) for v in values[i : i + per_line]) + ",\n"
 
 
-def render(table):
+def word_numbers(ranges):
+    """[first, last] of each run, neighbours joined."""
+    out = []
+    for begin, end in sorted(r for p in WORD_NUMBERS for r in ranges["General_Category/" + p]):
+        if out and out[-1][1] + 1 == begin:
+            out[-1][1] = end - 1
+        else:
+            out.append([begin, end - 1])
+    return out
+
+
+def render(table, numbers):
     blocks, stage1 = [], []
     seen = {}
     for at in range(0, LIMIT, 256):
@@ -126,6 +140,11 @@ def render(table):
     for block in blocks:
         text = "".join(rows(list(block), 48))
         out.append("  {\n" + text + "  },\n")
+    out.append("};\n\n")
+    out.append(f"const uint32_t unicode_word_numbers[{len(numbers)}][2] = {{\n")
+    for i in range(0, len(numbers), 5):
+        pairs = ", ".join(f"{{0x{a:x}, 0x{b:x}}}" for a, b in numbers[i : i + 5])
+        out.append(f"  {pairs},\n")
     out.append("};\n")
     return "".join(out)
 
@@ -137,7 +156,8 @@ def main():
     if len(args) > 1:
         sys.exit(__doc__)
     with tempfile.TemporaryDirectory() as scratch:
-        text = render(classify(read_package(args[0] if args else fetch(scratch))))
+        ranges = read_package(args[0] if args else fetch(scratch))
+        text = render(classify(ranges), word_numbers(ranges))
     here = os.path.dirname(os.path.abspath(__file__))
     path = os.path.join(here, "..", "src", "unicode_table.c")
     if check:

@@ -72,6 +72,7 @@ typedef struct conn {
   int next_recent;
   store *store;           /* kept statements; belongs to the catalogue's table (store.c) */
   bool storage_busy;      /* a statement on stored rows is running */
+  int streams;            /* calls of bpe_stream that are running, one inside the other */
   sqlite3_int64 versions; /* of schemas as seen by the store; only grows */
   int64_t next_tick;     /* monotonic nanoseconds; interrupt.c */
   unsigned ticks;
@@ -275,9 +276,9 @@ int store_import(conn *, const store_input *, failure *, bpe_model **out);
 
 /* Each is all or nothing, and changes stored rows between store_begin and store_end. */
 int stored_insert(store *, const char *schema, bytes name, const bpe_model *, failure *);
-int stored_delete(store *, const stored_row *, failure *);
+int stored_delete(store *, const stored_row *, bytes name, failure *);
 int stored_rename(store *, const stored_row *, bytes name, failure *);
-int stored_seal(store *, const stored_row *, failure *);
+int stored_seal(store *, const stored_row *, bytes name, failure *);
 
 /* ---- Options (options.c) ------------------------------------------------------------------- */
 

@@ -188,6 +188,9 @@ static void consider(offers *o, const char *candidate, size_t c_len) {
                     (c_len >= MIN_PART && occurs(candidate, c_len, name, len));
   if (part && cost > 0) cost = 1;
   if (!part && cost > (len < 9 ? len / 3 : 3)) return;
+  for (int i = 0; i < o->n; i++) { /* the same name in another schema */
+    if (memcmp(o->names[i], candidate, c_len) == 0 && o->names[i][c_len] == 0) return;
+  }
   int at = o->n;
   while (at > 0 && o->costs[at - 1] > cost) at--;
   if (at == OFFERS) return;

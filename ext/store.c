@@ -307,9 +307,15 @@ static void read_row(const place *p, stored_row *out) {
   if (out->sealed) memcpy(out->digest, digest, sizeof out->digest);
 }
 
+/* Names are C strings in the catalogue and in messages; a planted one with a NUL is not there. */
+static bool has_nul(bytes name) {
+  return name.len > 0 && memchr(name.data, 0, name.len) != NULL;
+}
+
 int store_seek_in(store *s, int i, bytes name, failure *f, stored_row *out) {
   bool found;
   *out = (stored_row){.found = false};
+  if (has_nul(name)) return SQLITE_OK;
   if (seek(s->c, &s->places[i], name, f, &found) == SQLITE_OK && found) {
     read_row(&s->places[i], out);
   }
@@ -355,6 +361,7 @@ int store_each(store *s, int i, failure *f, stored_name *each, void *ctx) {
     const size_t len = (size_t)sqlite3_column_bytes(stmt, 0);
     rc = SQLITE_OK;
     if (!name) rc = SQLITE_NOMEM;
+    else if (has_nul((bytes){(const uint8_t *)name, len})) continue;
     else if (name_is_reserved((bytes){(const uint8_t *)name, len})) continue;
     else if (!each(ctx, i, (bytes){(const uint8_t *)name, len})) break;
   }

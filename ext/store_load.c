@@ -13,6 +13,7 @@
 ** (L2) Sealed, and not what was sealed: "damaged".
 ** (L3) Without one of our triggers, nobody would notice a change. It is read all the same, because
 **      a dump makes triggers last, but what was read serves one statement and is not kept.
+** (L4) The stats decide nothing, so text there that is no JSON is as good as none.
 */
 #include "ext.h"
 
@@ -83,9 +84,15 @@ static int take_token(rows *r, bpe_builder *b) {
   const size_t len = (size_t)sqlite3_column_bytes(r->stmt, 1);
   if (len == 0) return bad_token(r, "token is empty");
   if (!token) return fail_code(r->f, SQLITE_NOMEM);
+  if (sqlite3_column_type(r->stmt, 2) != SQLITE_TEXT) {
+    char what[32];
+    sqlite3_snprintf(sizeof what, what, "kind is %s", column_type(r, 2));
+    return bad_token(r, what);
+  }
   const char *name = (const char *)sqlite3_column_text(r->stmt, 2);
-  if (!name) return bad_token(r, "kind is NULL");
-  while (kind < 3 && strcmp(name, kinds[kind]) != 0) kind++;
+  if (!name) return fail_code(r->f, SQLITE_NOMEM);
+  const size_t name_len = (size_t)sqlite3_column_bytes(r->stmt, 2);
+  while (kind < 3 && (strlen(kinds[kind]) != name_len || strcmp(name, kinds[kind]) != 0)) kind++;
   if (kind == 3) return bad_token(r, "kind is none of token, special, added");
   bpe_builder_token(b, (uint32_t)id, (bpe_kind)kind, token, len);
   return SQLITE_OK;
@@ -171,6 +178,27 @@ static int head_text(rows *r, int column, const char *name, bool may_be_null, by
   return SQLITE_OK;
 }
 
+static bool any_event(void *ctx, json_kind kind, bytes text) {
+  (void)ctx;
+  (void)kind;
+  (void)text;
+  return true;
+}
+
+/* L4 */
+static int drop_bad_stats(rows *r, bytes *stats) {
+  failure ignored = {.name = r->f->name, .c = r->c};
+  if (stats->len == 0) return SQLITE_OK;
+  const int rc = json_read(*stats, "stats", &ignored, any_event, NULL);
+  if (rc != SQLITE_OK && rc != SQLITE_ERROR) {
+    *r->f = ignored;
+    return rc;
+  }
+  if (rc == SQLITE_ERROR) stats->len = 0;
+  failure_clear(&ignored);
+  return SQLITE_OK;
+}
+
 int stored_read(conn *c, const char *schema, sqlite3_int64 id, failure *f, bpe_model **out) {
   rows r = {.c = c, .model = id, .f = f};
   stored_head head;
@@ -179,7 +207,8 @@ int stored_read(conn *c, const char *schema, sqlite3_int64 id, failure *f, bpe_m
   if (f->rc == SQLITE_OK && !next_row(&r)) fail(f, "bpe_model, id %lld: no such row", id);
   if (f->rc == SQLITE_OK && head_text(&r, 0, "pattern", false, &head.pattern) == SQLITE_OK &&
       head_text(&r, 1, "options", false, &head.options) == SQLITE_OK &&
-      head_text(&r, 2, "stats", true, &head.stats) == SQLITE_OK) {
+      head_text(&r, 2, "stats", true, &head.stats) == SQLITE_OK &&
+      drop_bad_stats(&r, &head.stats) == SQLITE_OK) {
     stored_build(c, schema, id, &head, f, out);
   }
   sqlite3_finalize(r.stmt);

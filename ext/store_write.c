@@ -12,6 +12,10 @@
 ** comes last, so a reader never sees a name with half a vocabulary, and a copy made row by row is
 ** unsealed until it is complete.
 **
+** Several rows changed by one statement are undone together too, in each schema: SQLite opens a
+** journal for the user's statement in main only, and in another schema as soon as a statement
+** inside it needs one there (begin_change).
+**
 ** bpe_private has to be a registered function, but its argument is a pointer that only C code can
 ** bind: called from SQL it is an error.
 */
@@ -194,21 +198,37 @@ static int insert_row(job *j, bytes name) {
   return j->f->rc;
 }
 
-/* Whether the row came to be as it was written: a trigger that someone put on our tables may have
-** changed or skipped it. */
-static int check_row(job *j, bytes name) {
+/* Whether the row is there, with this name and digest; no bytes, NULL: with any. A trigger that
+** someone put on our tables may have changed or skipped what was written. */
+static int find_row(job *j, bytes name, const uint8_t *digest, bool *found) {
   sqlite3_stmt *stmt;
-  if (prepare(j, "SELECT 1 FROM \"%w\".bpe_model WHERE id = ?1 AND name = ?2 AND digest = ?3",
+  *found = false;
+  if (prepare(j,
+              "SELECT 1 FROM \"%w\".bpe_model WHERE id = ?1"
+              " AND (?2 IS NULL OR name = ?2) AND (?3 IS NULL OR digest = ?3)",
               &stmt) == SQLITE_OK) {
     int rc = sqlite3_bind_int64(stmt, 1, j->id);
     if (rc == SQLITE_OK) rc = bind_text(stmt, 2, name);
-    if (rc == SQLITE_OK) rc = sqlite3_bind_blob(stmt, 3, j->digest, 32, SQLITE_STATIC);
+    if (rc == SQLITE_OK) rc = sqlite3_bind_blob(stmt, 3, digest, 32, SQLITE_STATIC);
     if (rc == SQLITE_OK) rc = sqlite3_step(stmt);
-    if (rc == SQLITE_DONE) fail(j->f, "the row of bpe_model is not as it was stored");
-    else if (rc != SQLITE_ROW) fail_db(j->f, j->c->db, rc);
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE) fail_db(j->f, j->c->db, rc);
+    *found = rc == SQLITE_ROW;
   }
   sqlite3_finalize(stmt);
   return j->f->rc;
+}
+
+static int check_row(job *j, bytes name, const uint8_t *digest) {
+  char text[SHOWN_SIZE];
+  bool found;
+  if (find_row(j, name, digest, &found) != SQLITE_OK || found) return j->f->rc;
+  return fail(j->f, "the row of bpe_model is not as it was stored: %s", shown(name, text));
+}
+
+/* Changes nothing, but might change several rows and then fail, so SQLite opens a journal in the
+** schema: for it, and for the statement that it is part of. */
+static int begin_change(job *j) {
+  return run_with_id(j, "UPDATE \"%w\".bpe_model SET name = name WHERE id > ?1 AND id < ?1");
 }
 
 static void delete_all(job *j) {
@@ -246,39 +266,45 @@ int stored_insert(store *s, const char *schema, bytes name, const bpe_model *m, 
                          {settings.bytes, settings.len},
                          {(const uint8_t *)info.stats, info.stats_len}};
   if (st != BPE_OK) fail_status(f, st, &e);
-  else if (insert_row(&j, name) == SQLITE_OK) check_row(&j, name);
+  else if (insert_row(&j, name) == SQLITE_OK) check_row(&j, name, j.digest);
   bpe_buffer_clear(&settings);
   if (j.began && ((f->rc & 0xff) == SQLITE_CONSTRAINT || f->rc == SQLITE_ERROR)) clean_up(j);
   return f->rc;
 }
 
-int stored_delete(store *s, const stored_row *row, failure *f) {
+int stored_delete(store *s, const stored_row *row, bytes name, failure *f) {
   job j = {.c = store_conn(s), .schema = row->schema, .id = row->id, .f = f};
+  const bytes any = {(const uint8_t *)"", 0};
+  char text[SHOWN_SIZE];
+  bool found;
   store_rest(s);
+  if (begin_change(&j) != SQLITE_OK) return f->rc;
   /* The trigger deletes the other rows in the same statement. Where it is missing they are
   ** leftovers, and no harm if this stops between the statements. */
   delete_all(&j);
-  return f->rc;
+  if (f->rc != SQLITE_OK || find_row(&j, any, NULL, &found) != SQLITE_OK || !found) return f->rc;
+  return fail(f, "the row of bpe_model was not deleted: %s", shown(name, text));
 }
 
 int stored_rename(store *s, const stored_row *row, bytes name, failure *f) {
   job j = {.c = store_conn(s), .schema = row->schema, .id = row->id, .f = f};
   sqlite3_stmt *stmt;
   store_rest(s);
+  if (begin_change(&j) != SQLITE_OK) return f->rc;
   if (prepare(&j, "UPDATE \"%w\".bpe_model SET name = ?2 WHERE id = ?1", &stmt) == SQLITE_OK) {
     int rc = sqlite3_bind_int64(stmt, 1, row->id);
     if (rc == SQLITE_OK) rc = bind_text(stmt, 2, name);
     run(&j, stmt, rc);
   }
   sqlite3_finalize(stmt);
-  return f->rc;
+  return f->rc == SQLITE_OK ? check_row(&j, name, NULL) : f->rc;
 }
 
-int stored_seal(store *s, const stored_row *row, failure *f) {
+int stored_seal(store *s, const stored_row *row, bytes name, failure *f) {
   job j = {.c = store_conn(s), .schema = row->schema, .id = row->id, .f = f};
   sqlite3_stmt *stmt;
   store_rest(s);
-  if (schema_create(j.c, row->schema, f) == SQLITE_OK &&
+  if (schema_create(j.c, row->schema, f) == SQLITE_OK && begin_change(&j) == SQLITE_OK &&
       prepare(&j, "UPDATE \"%w\".bpe_model SET digest = bpe_private(?2) WHERE id = ?1", &stmt) ==
           SQLITE_OK) {
     int rc = sqlite3_bind_int64(stmt, 1, row->id);
@@ -286,7 +312,7 @@ int stored_seal(store *s, const stored_row *row, failure *f) {
     run(&j, stmt, rc);
     sqlite3_finalize(stmt);
   }
-  return f->rc;
+  return f->rc == SQLITE_OK ? check_row(&j, name, j.digest) : f->rc;
 }
 
 /* DIRECTONLY, so that no schema can even try it. */

@@ -12,12 +12,15 @@
 **      is certain before its end.
 ** (M5) What {"special":"error"} forbids is found when the stream comes to it, behind earlier rows.
 ** (M6) DIRECTONLY: a schema must not run statements that it carries as text.
+** (M7) A statement may stream in its turn, up to MAX_NESTED streams one inside the other: a
+**      temporary view may come back to itself through the text, where SQLite does not see it.
 */
 #include "ext.h"
 
 #include <string.h>
 
 enum { SEQ, ID, INPUT, TOKENIZER, OPTIONS };
+enum { MAX_NESTED = 8 };
 static const char schema[] =
     "CREATE TABLE x(seq INTEGER, id INTEGER, input HIDDEN, tokenizer HIDDEN, options HIDDEN)";
 
@@ -115,12 +118,16 @@ static bool begins_with(const char *s, const char *word)
            (c >= 'a' && c <= 'z') || (unsigned char)c >= 0x80);
 }
 
-/* What SQLite says about the statement, with its code where that is not just "error". */
+/* What SQLite says about the statement, with its code where that is not just "error". What a
+** stream inside it said has our name already. */
 static int statement_failure(const stream_cursor *cur, int rc, failure *f)
 {
   const conn *c = ((table *)cur->base.pVtab)->c;
+  const size_t n = strlen(f->name);
   if (rc != SQLITE_ERROR) return fail_code(f, rc);
-  return fail(f, "%s", sqlite3_errmsg(c->db));
+  const char *text = sqlite3_errmsg(c->db);
+  if (strncmp(text, f->name, n) == 0 && text[n] == ':' && text[n + 1] == ' ') text += n + 2;
+  return fail(f, "%s", text);
 }
 
 static int prepare(stream_cursor *cur, failure *f)
@@ -135,6 +142,9 @@ static int prepare(stream_cursor *cur, failure *f)
   if (!sql) return fail_code(f, SQLITE_NOMEM);
   const size_t len = (size_t)sqlite3_value_bytes(arg);
   if (strlen(sql) != len) return fail(f, "the statement has a NUL in it");
+  if (((table *)cur->base.pVtab)->c->streams > MAX_NESTED) { /* M7 */
+    return fail(f, "nested too deeply: %s", shown((bytes){(const uint8_t *)sql, len}, text));
+  }
   const char *first = skip_blanks(sql);
   if (!begins_with(first, "SELECT") && !begins_with(first, "VALUES") &&
       !begins_with(first, "WITH")) {
@@ -188,22 +198,38 @@ static int take_ids(stream_cursor *cur, const uint32_t *ids, size_t n, failure *
   return SQLITE_OK;
 }
 
-static int advance(stream_cursor *cur)
+static int advance(stream_cursor *cur, failure *f)
 {
-  failure f = table_failure(cur->base.pVtab);
   cur->seq++;
   cur->at++;
-  while (cur->at >= cur->n_ids && !cur->eof && f.rc == SQLITE_OK) {
+  while (cur->at >= cur->n_ids && !cur->eof && f->rc == SQLITE_OK) {
     bpe_error e = {0};
     const uint32_t *ids;
     size_t n;
     const bpe_status st = bpe_stream_next(cur->stream, &ids, &n, &e);
-    if (st == BPE_OK) take_ids(cur, ids, n, &f);
-    else if (st != BPE_DONE) fail_status(&f, st, &e);
-    else if (cur->stmt) read_part(cur, &f);
+    if (st == BPE_OK) take_ids(cur, ids, n, f);
+    else if (st != BPE_DONE) fail_status(f, st, &e);
+    else if (cur->stmt) read_part(cur, f);
     else cur->eof = true;
   }
-  return f.rc == SQLITE_OK ? SQLITE_OK : failure_to_vtab(&f, cur->base.pVtab);
+  return f->rc;
+}
+
+static int start(stream_cursor *cur, int idx_num, sqlite3_value **argv, failure *f)
+{
+  bpe_error e = {0};
+  bool empty;
+  if (scan_open(&cur->scan, (table *)cur->base.pVtab, &args, idx_num, argv, f, &empty) !=
+          SQLITE_OK ||
+      empty || prepare(cur, f) != SQLITE_OK) {
+    return f->rc;
+  }
+  const call *k = cur->scan.call;
+  const bpe_status st = bpe_stream_new(k->tok->coder, &k->walk, &e, &cur->stream);
+  if (st != BPE_OK) return fail_status(f, st, &e);
+  cur->eof = false;
+  cur->seq = -1;
+  return advance(cur, f);
 }
 
 static int stream_filter(sqlite3_vtab_cursor *base, int idx_num, const char *idx_str, int argc,
@@ -211,27 +237,23 @@ static int stream_filter(sqlite3_vtab_cursor *base, int idx_num, const char *idx
 {
   (void)idx_str;
   (void)argc;
-  stream_cursor *cur = (stream_cursor *)base;
+  conn *c = ((table *)base->pVtab)->c;
   failure f = table_failure(base->pVtab);
-  bool empty;
-  reset(cur);
-  if (scan_open(&cur->scan, (table *)base->pVtab, &args, idx_num, argv, &f, &empty) == SQLITE_OK &&
-      !empty && prepare(cur, &f) == SQLITE_OK) {
-    bpe_error e = {0};
-    const call *k = cur->scan.call;
-    const bpe_status st = bpe_stream_new(k->tok->coder, &k->walk, &e, &cur->stream);
-    if (st != BPE_OK) fail_status(&f, st, &e);
-  }
-  if (f.rc != SQLITE_OK) return failure_to_vtab(&f, base->pVtab);
-  if (empty) return SQLITE_OK;
-  cur->eof = false;
-  cur->seq = -1;
-  return advance(cur);
+  reset((stream_cursor *)base);
+  c->streams++;
+  start((stream_cursor *)base, idx_num, argv, &f);
+  c->streams--;
+  return f.rc == SQLITE_OK ? SQLITE_OK : failure_to_vtab(&f, base->pVtab);
 }
 
 static int stream_next(sqlite3_vtab_cursor *base)
 {
-  return advance((stream_cursor *)base);
+  conn *c = ((table *)base->pVtab)->c;
+  failure f = table_failure(base->pVtab);
+  c->streams++;
+  advance((stream_cursor *)base, &f);
+  c->streams--;
+  return f.rc == SQLITE_OK ? SQLITE_OK : failure_to_vtab(&f, base->pVtab);
 }
 
 static int stream_eof(sqlite3_vtab_cursor *base)

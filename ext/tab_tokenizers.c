@@ -520,7 +520,7 @@ static int seal(store *s, const known *k, const stored_row *row, sqlite3_value *
     return rc;
   }
   failure_clear(&ignored);
-  return stored_seal(s, row, f);
+  return stored_seal(s, row, k->name, f);
 }
 
 /* C5 */
@@ -545,7 +545,7 @@ static int delete (store *s, const known *k, failure *f) {
   int place;
   stored_row row;
   if (seek_known(s, k, f, &place, &row) != SQLITE_OK || !row.found) return f->rc;
-  return stored_delete(s, &row, f);
+  return stored_delete(s, &row, k->name, f);
 }
 
 /* argv: the old rowid; the new one; the columns. */

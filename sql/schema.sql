@@ -3,7 +3,7 @@
 -- there; they are part of the interface, and the text below is compared with what a database has.
 --
 -- bpe_model          one row a tokenizer. digest is the SHA-256 of all that decides its ids, and
---                    NULL as soon as any of that changes: the tokenizer is then refused until
+--                    NULL as soon as any of that, or a count, changes: it is then refused until
 --                    UPDATE bpe_tokenizers SET sealed = 1 WHERE name = ... has checked it.
 --                    options is a JSON object; its key "format" is the version of all this.
 -- bpe_model_vocab    its tokens; kind is token, special or added
@@ -76,7 +76,7 @@ BEGIN
 END;
 
 CREATE TRIGGER IF NOT EXISTS bpe_model_merges_updated
-AFTER UPDATE OF model_id, rank, "left", "right", id ON bpe_model_merges
+AFTER UPDATE ON bpe_model_merges
 BEGIN
   UPDATE bpe_model SET digest = NULL WHERE id IN (OLD.model_id, NEW.model_id) AND digest IS NOT NULL;
 END;

@@ -474,7 +474,8 @@ void bpe_trainer_free(bpe_trainer *); /* at any time, also while its threads cou
 
 /* Exactly the tokenizer that training to vocab_size would have given instead: bytes, all special
 ** tokens, the first merges. BPE_MISUSE: the model was not made by training, or vocab_size is not
-** between its bytes and specials and all of it. */
+** between its bytes and specials and all of it, or the size that training was asked for, where it
+** ended with less. */
 BPE_CHECK bpe_status bpe_model_cut(const bpe_model *, uint32_t vocab_size, bpe_error *,
                                    bpe_model **out);
 

@@ -75,6 +75,11 @@ static uint8_t *add_entry(bpe_builder *b, uint32_t id, bpe_kind kind, uint64_t l
 
 void bpe_builder_token(bpe_builder *b, uint32_t id, bpe_kind kind, const void *bytes, size_t len) {
   if (failed(b)) return;
+  if (kind != BPE_TOKEN && len > SPECIAL_MAX) {
+    set_error(&b->error, BPE_BADMODEL, id, "special token is longer than %d bytes: id %lu",
+              SPECIAL_MAX, (unsigned long)id);
+    return;
+  }
   uint8_t *to = add_entry(b, id, kind, len);
   if (to != NULL && len != 0) memcpy(to, bytes, len);
 }

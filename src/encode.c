@@ -208,9 +208,12 @@ void bpe_walk_free(bpe_walk *w) {
 
 /* Looks for the next late name in base and begins to split what comes before it. */
 static bpe_status begin_split(bpe_walk *w, size_t from, bpe_error *e) {
-  w->late = w->late_finder == NULL
-                ? (special_match){w->base_stop, 0, BPE_NONE}
-                : special_next(w->late_finder, w->base, from, w->base_stop);
+  w->late = (special_match){w->base_stop, 0, BPE_NONE};
+  if (w->late_finder != NULL) {
+    const bpe_status st = special_find(w->late_finder, w->base, from, w->base_stop,
+                                       w->options.stop, w->options.stop_ctx, e, &w->late);
+    if (st != BPE_OK) return st;
+  }
   const bpe_pattern *p = w->options.pattern;
   return split_start(&w->split, p != NULL ? p : w->coder->model->pattern, w->base, from,
                      w->late.start, e);
@@ -218,8 +221,12 @@ static bpe_status begin_split(bpe_walk *w, size_t from, bpe_error *e) {
 
 /* Looks for the next special token and begins the stretch before it. */
 static bpe_status begin_stretch(bpe_walk *w, size_t from, bpe_error *e) {
-  w->special = w->finder == NULL ? (special_match){w->len, 0, BPE_NONE}
-                                 : special_next(w->finder, w->text, from, w->len);
+  bpe_status st = BPE_OK;
+  w->special = (special_match){w->len, 0, BPE_NONE};
+  if (w->finder != NULL)
+    st = special_find(w->finder, w->text, from, w->len, w->options.stop, w->options.stop_ctx, e,
+                      &w->special);
+  if (st != BPE_OK) return st;
   w->base = w->text;
   w->base_len = w->len;
   w->base_stop = w->special.start;
@@ -227,7 +234,7 @@ static bpe_status begin_stretch(bpe_walk *w, size_t from, bpe_error *e) {
   piece_text_init(&w->pieces, w->base, w->base_len);
   const normalizer *n = w->coder->model->normalizer;
   if (n == NULL) return begin_split(w, from, e);
-  const bpe_status st = normal_apply(&w->normal, n, w->text + from, w->special.start - from, e);
+  st = normal_apply(&w->normal, n, w->text + from, w->special.start - from, e);
   if (st != BPE_OK) return st;
   if (!w->normal.changed) return begin_split(w, from, e);
   w->mapped = true;
@@ -275,8 +282,11 @@ bpe_status bpe_walk_start(bpe_walk *w, const void *text, size_t len, const bpe_w
   if (w->options.document && m->bos.n + m->eos.n == 0)
     return set_error(e, BPE_MISUSE, 0, "tokenizer has no BOS or EOS tokens");
   if (w->options.forbidden != NULL) {
-    const special_match f = special_next(w->options.forbidden, w->text, 0, len);
+    special_match f;
     quoted q;
+    const bpe_status st = special_find(w->options.forbidden, w->text, 0, len, w->options.stop,
+                                       w->options.stop_ctx, e, &f);
+    if (st != BPE_OK) return st;
     if (f.start != len)
       return set_error(e, BPE_BADTEXT, f.start, "special token not allowed at byte %zu: %s",
                        f.start, quote_bytes(&q, w->text + f.start, f.len));

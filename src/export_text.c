@@ -71,12 +71,18 @@ static bpe_status write_minbpe_specials(const bpe_model *m, bpe_error *e, bpe_bu
 }
 
 bpe_status export_minbpe(const bpe_model *m, bpe_error *e, bpe_buffer *out) {
-  for (unsigned c = 0; c < 256; c++)
+  for (unsigned c = 0; c < 256; c++) {
+    if (m->v.byte_ids[c] == BPE_NONE)
+      return set_error(e, BPE_BADMODEL, c,
+                       "minbpe cannot carry a vocabulary that lacks bytes: "
+                       "there is no token for byte 0x%02x",
+                       c);
     if (m->v.byte_ids[c] != c)
       return set_error(e, BPE_BADMODEL, c,
                        "minbpe cannot carry ids of bytes that are not their value: "
                        "byte 0x%02x is %lu",
                        c, (unsigned long)m->v.byte_ids[c]);
+  }
   add(out, "minbpe v1\n");
   bpe_status st = write_minbpe_pattern(m, e, out);
   if (st == BPE_OK) st = write_minbpe_specials(m, e, out);

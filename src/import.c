@@ -3,6 +3,7 @@
 
 #include "bytelevel.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* ---- Tokens -------------------------------------------------------------------------------- */
@@ -104,12 +105,14 @@ size_t import_find_joined(const importing *in, size_t left, size_t right) {
 static bpe_status twice(importing *in, size_t had, uint32_t id, const void *bytes, size_t len,
                         size_t where, const char *what) {
   quoted q, p;
+  char places[64] = "";
   const import_entry *t = &in->tokens[had];
-  return set_error(in->e, BPE_BADMODEL, where,
-                   "duplicate %s: %s = %lu and %s = %lu (%ss %lu and %lu)", what,
+  if (t->where != 0 && where != 0) /* 0: stands nowhere in the source */
+    snprintf(places, sizeof places, " (%ss %lu and %lu)", in->where_name, (unsigned long)t->where,
+             (unsigned long)where);
+  return set_error(in->e, BPE_BADMODEL, where, "duplicate %s: %s = %lu and %s = %lu%s", what,
                    quote_bytes(&q, import_bytes(in, had), t->len), (unsigned long)t->id,
-                   quote_bytes(&p, bytes, len), (unsigned long)id, in->where_name,
-                   (unsigned long)t->where, (unsigned long)where);
+                   quote_bytes(&p, bytes, len), (unsigned long)id, places);
 }
 
 bpe_status import_token(importing *in, const void *bytes, size_t len, uint32_t id, bpe_kind kind,

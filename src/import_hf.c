@@ -241,6 +241,7 @@ static bpe_status add_token(hf *h, const doc_node *v, const doc_node *content, u
                      quote_bytes(&q, content->text, content->len));
   if (h->all_late) flags &= ~(unsigned)ENTRY_LATE;
   size_t at = find_in_vocab(h, content, scratch, &n);
+  const bool in_vocab = at != in->n_tokens && in->tokens[at].kind == BPE_TOKEN;
   const bool same_bytes = at != in->n_tokens && in->tokens[at].len == content->len &&
                           memcmp(import_bytes(in, at), content->text, content->len) == 0;
   if (at != in->n_tokens && h->byte_level && !same_bytes) id = in->tokens[at].id;
@@ -257,9 +258,10 @@ static bpe_status add_token(hf *h, const doc_node *v, const doc_node *content, u
   import_entry *t = &in->tokens[at];
   t->kind = (uint8_t)kind;
   t->flags = (uint8_t)flags;
-  /* What merging begins with goes on being that. */
+  /* What merging begins with goes on being that; outside the vocabulary it never was. */
   const uint8_t *s = import_bytes(in, at);
-  t->merges |= t->len == 1 || (!h->byte_level && utf8_length(s, t->len) == t->len);
+  t->merges |=
+      in_vocab && (t->len == 1 || (!h->byte_level && utf8_length(s, t->len) == t->len));
   if (t->len != content->len || memcmp(s, content->text, content->len) != 0)
     builder_name(in->b, id, content->text, content->len);
   return BPE_OK;

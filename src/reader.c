@@ -4,10 +4,7 @@
 #include "unicode.h"
 #include "utf8.h"
 
-enum {
-  STOP_INTERVAL = 1 << 16, /* bytes of text between two questions to stop */
-  WINDOW = 1 << 20         /* bytes searched for special tokens at a time */
-};
+enum { STOP_INTERVAL = 1 << 16 }; /* bytes of text between two questions to stop */
 
 void reader_begin(reader *r, const uint8_t *text, size_t len, uint64_t weight, uint64_t base) {
   r->text = text;
@@ -32,25 +29,11 @@ static bpe_status stopped(const reader *r, size_t at, bpe_error *e) {
   return set_error(e, BPE_STOPPED, at, "interrupted");
 }
 
-/* The first special token at or after `from`; found window by window, each with enough text
-** behind it for the longest name. */
+/* The first special token at or after `from`. */
 static bpe_status find_special(const reader *r, size_t from, special_match *m, bpe_error *e) {
   *m = (special_match){r->len, 0, BPE_NONE};
   if (r->rules->specials == NULL) return BPE_OK;
-  for (size_t at = from; at < r->len; at += WINDOW) {
-    const size_t left = r->len - at;
-    const bool last = left <= WINDOW || left - WINDOW < r->rules->longest_special;
-    const size_t end = last ? r->len : at + WINDOW + r->rules->longest_special;
-    const special_match found = special_next(r->rules->specials, r->text, at, end);
-    if (found.len > 0 && (last || found.start < at + WINDOW)) {
-      *m = found;
-      return BPE_OK;
-    }
-    if (last) return BPE_OK;
-    const bpe_status st = stopped(r, at, e);
-    if (st != BPE_OK) return st;
-  }
-  return BPE_OK;
+  return special_find(r->rules->specials, r->text, from, r->len, r->stop, r->stop_ctx, e, m);
 }
 
 bool reader_stretch(reader *r, size_t *start, size_t *stop, bpe_error *e) {

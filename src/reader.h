@@ -18,7 +18,6 @@
 /* What all readers of a training have in common. */
 typedef struct reader_rules {
   const bpe_finder *specials; /* NULL: none; borrowed */
-  size_t longest_special;     /* bytes */
   bool skip_space;            /* pieces that begin with white space do not count */
 } reader_rules;
 

@@ -29,6 +29,8 @@ struct regex_match {
   pcre2_match_context *context;
   pcre2_match_data *data;
   pcre2_jit_stack *stack;
+  int (*stop)(void *);
+  void *stop_ctx;
 };
 
 static void *allocate(PCRE2_SIZE n, void *alloc) {
@@ -117,6 +119,11 @@ bpe_status regex_match_new(const regex *r, bpe_error *e, regex_match **out) {
   return BPE_OK;
 }
 
+void regex_match_stop(regex_match *m, int (*stop)(void *), void *ctx) {
+  m->stop = stop;
+  m->stop_ctx = ctx;
+}
+
 static bpe_status match_error(int code, size_t at, bpe_error *e) {
   if (code == PCRE2_ERROR_NOMEMORY) return set_nomem(e);
   PCRE2_UCHAR text[120];
@@ -128,6 +135,9 @@ bpe_status regex_next(const regex *r, regex_match *m, const uint8_t *s, size_t l
                       size_t *start, size_t *stop, bpe_error *e) {
   *start = *stop = len;
   while (from < len) {
+    /* One attempt may look at all of the text, so bytes matched say nothing about time. */
+    if (m->stop != NULL && m->stop(m->stop_ctx))
+      return set_error(e, BPE_STOPPED, from, "interrupted");
     int n = pcre2_match(r->code, s, len, from, PCRE2_NO_UTF_CHECK, m->data, m->context);
     if (n == PCRE2_ERROR_JIT_STACKLIMIT) /* the interpreter keeps its stack on the heap */
       n = pcre2_match(r->code, s, len, from, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, m->data,

@@ -16,6 +16,8 @@ bpe_status regex_new(const bpe_alloc *, const char *pattern, size_t len, bpe_err
 void regex_free(regex *);
 bpe_status regex_match_new(const regex *, bpe_error *, regex_match **out);
 void regex_match_free(regex_match *);
+/* Who is asked about stopping, before each attempt to match; NULL: nobody. */
+void regex_match_stop(regex_match *, int (*stop)(void *), void *ctx);
 
 /* The first non-empty match in s[from .. len), s being the whole subject: *start == *stop == len
 ** if there is none. After an empty match the search goes on one character later. */

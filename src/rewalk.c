@@ -46,8 +46,12 @@ void rewalk_clear(rewalk *r) {
 
 static bpe_status begin_stretch(rewalk *r, size_t from, bpe_error *e) {
   r->stretch = from;
-  r->special = r->finder == NULL ? (special_match){r->stop, 0, BPE_NONE}
-                                 : special_next(r->finder, r->text, from, r->stop);
+  r->special = (special_match){r->stop, 0, BPE_NONE};
+  if (r->finder != NULL) {
+    const bpe_status st = special_find(r->finder, r->text, from, r->stop, r->options.stop,
+                                       r->options.stop_ctx, e, &r->special);
+    if (st != BPE_OK) return st;
+  }
   return split_start(&r->split, r->pattern, r->text, from, r->special.start, e);
 }
 

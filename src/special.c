@@ -7,6 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum {
+  STEP = 16, BLOCK = 256, /* bytes compared one by one before blocks are tried */
+  /* Work is counted in units of a nanosecond or a few: */
+  SEARCH_WORK = 16,    /* of a binary search */
+  BYTES_OF_WORK = 16,  /* compared in one unit */
+  STRIDE = 1 << 16,    /* bytes skipped, or units of work, between two questions to stop */
+};
+
 typedef struct name_entry {
   const uint8_t *text; /* of the slab, once sealed */
   size_t offset, len;
@@ -51,6 +59,9 @@ bpe_status special_new(const bpe_alloc *a, bpe_error *e, bpe_finder **out) {
 bpe_status special_add(bpe_finder *f, const void *name, size_t len, uint32_t id, unsigned flags,
                        bpe_error *e) {
   if (len == 0) return set_error(e, BPE_MISUSE, f->n, "empty special token");
+  if (len > SPECIAL_MAX)
+    return set_error(e, BPE_MISUSE, f->n, "special token is longer than %d bytes: %zu", SPECIAL_MAX,
+                     len);
   size_t need;
   if (!size_add(f->slab_len, len, &need) ||
       !mem_grow(&f->alloc, (void **)&f->slab, &f->slab_cap, need, 1) ||
@@ -99,13 +110,28 @@ static size_t lower_bound(const bpe_finder *f, size_t low, size_t high, size_t a
   return low;
 }
 
-/* Index of the longest name that begins text, or n. */
-static size_t longest_at(const bpe_finder *f, const uint8_t *text, size_t len) {
-  size_t low = 0, high = f->n, best = f->n;
-  for (size_t at = 0; at < len && low < high; at++) {
+/* Up to where a and b are the same, which they are before `at`; n bytes each. */
+static size_t same_up_to(const uint8_t *a, const uint8_t *b, size_t at, size_t n) {
+  while (at < n && a[at] == b[at])
+    if ((++at & (STEP - 1)) == 0)
+      while (n - at >= BLOCK && memcmp(a + at, b + at, BLOCK) == 0) at += BLOCK;
+  return at;
+}
+
+/* Index of the longest name that begins text, or n. Adds to *work. */
+static size_t longest_at(const bpe_finder *f, const uint8_t *text, size_t len, size_t *work) {
+  size_t low = 0, high = f->n, best = f->n, at = 0;
+  while (low < high) {
+    const name_entry *x = &f->names[low], *y = &f->names[high - 1];
+    const size_t from = at;
+    at = same_up_to(x->text, text, at, x->len < len ? x->len : len);
+    *work += SEARCH_WORK + (at - from) / BYTES_OF_WORK;
+    if (x != y) at = same_up_to(y->text, text, from, y->len < at ? y->len : at);
+    /* All of the range agree with the text up to here; one that ends here comes first. */
+    if (x->len == at) best = low++;
+    if (at == len || (x == y && x->len != at)) break;
     low = lower_bound(f, low, high, at, text[at]);
     high = lower_bound(f, low, high, at, text[at] + 1u);
-    if (low < high && f->names[low].len == at + 1) best = low; /* the shortest comes first */
   }
   return best;
 }
@@ -138,7 +164,8 @@ size_t special_count(const bpe_finder *f) {
 
 uint32_t special_id(const bpe_finder *f, const void *name, size_t len, unsigned *flags) {
   for (; f != NULL; f = f->late) {
-    const size_t i = longest_at(f, name, len);
+    size_t work = 0;
+    const size_t i = longest_at(f, name, len, &work);
     if (i == f->n || f->names[i].len != len) continue;
     if (flags != NULL) *flags = f->names[i].flags;
     return f->names[i].id;
@@ -161,11 +188,24 @@ static unsigned class_of(const uint8_t *s, size_t len, uint32_t *cp) {
   return unicode_class(*cp);
 }
 
-/* \w but for number-like symbols, which count as word characters here. */
+/* Of numbers, \w has the decimal ones and those that are letters: 2 and U+2161, not U+00B2. */
+static bool is_word_number(uint32_t cp) {
+  size_t low = 0, high = sizeof unicode_word_numbers / sizeof unicode_word_numbers[0];
+  while (low < high) {
+    const size_t middle = low + (high - low) / 2;
+    if (unicode_word_numbers[middle][1] < cp) low = middle + 1;
+    else high = middle;
+  }
+  return low < sizeof unicode_word_numbers / sizeof unicode_word_numbers[0] &&
+         unicode_word_numbers[low][0] <= cp;
+}
+
+/* \w: Alphabetic, marks, decimal numbers, connector punctuation, joiners. */
 static bool is_word(const uint8_t *s, size_t len) {
   uint32_t cp;
   const unsigned class = class_of(s, len, &cp);
-  if (CLASS_BIT(class) & (CLASSES_L | CLASS_BIT(CLASS_MARK) | CLASS_BIT(CLASS_NUMBER))) return true;
+  if (CLASS_BIT(class) & (CLASSES_L | CLASS_BIT(CLASS_MARK))) return true;
+  if (class == CLASS_NUMBER) return is_word_number(cp);
   switch (cp) { /* connector punctuation, joiners */
     case 0x5f: case 0x200c: case 0x200d: case 0x203f: case 0x2040: case 0x2054: case 0xfe33:
     case 0xfe34: case 0xfe4d: case 0xfe4e: case 0xfe4f: case 0xff3f: return true;
@@ -203,20 +243,45 @@ static bool apply_flags(unsigned flags, const uint8_t *text, size_t from, size_t
   return true;
 }
 
-special_match special_next(const bpe_finder *f, const uint8_t *text, size_t from, size_t len) {
-  for (size_t i = from; i < len && f->n > 0; i++) {
-    if (f->only >= 0) {
-      const uint8_t *p = memchr(text + i, f->only, len - i);
-      if (p == NULL) break;
-      i = (size_t)(p - text);
-    } else if (!f->first[text[i]]) {
-      continue;
-    }
-    const size_t k = longest_at(f, text + i, len - i);
-    if (k == f->n) continue;
-    special_match m = {i, f->names[k].len, f->names[k].id};
-    if (f->names[k].flags == 0 || apply_flags(f->names[k].flags, text, from, len, &m)) return m;
-    i += m.len - 1;
+/* The next place from i on, before `end`, where a name may begin; end: none. */
+static size_t next_start(const bpe_finder *f, const uint8_t *text, size_t i, size_t end) {
+  if (f->only >= 0) {
+    const uint8_t *p = memchr(text + i, f->only, end - i);
+    return p == NULL ? end : (size_t)(p - text);
   }
-  return (special_match){len, 0, BPE_NONE};
+  while (i < end && !f->first[text[i]]) i++;
+  return i;
+}
+
+bpe_status special_find(const bpe_finder *f, const uint8_t *text, size_t from, size_t len,
+                        int (*stop)(void *), void *ctx, bpe_error *e, special_match *m) {
+  size_t work = 0;
+  *m = (special_match){len, 0, BPE_NONE};
+  for (size_t i = from; i < len && f->n > 0;) {
+    if (work >= STRIDE) {
+      work = 0;
+      if (stop != NULL && stop(ctx)) return set_error(e, BPE_STOPPED, i, "interrupted");
+    }
+    const size_t end = len - i < STRIDE ? len : i + STRIDE;
+    const size_t at = next_start(f, text, i, end);
+    work += at - i;
+    i = at;
+    if (i == end) continue;
+    const size_t k = longest_at(f, text + i, len - i, &work);
+    i++;
+    if (k == f->n) continue;
+    special_match found = {at, f->names[k].len, f->names[k].id};
+    if (f->names[k].flags == 0 || apply_flags(f->names[k].flags, text, from, len, &found)) {
+      *m = found;
+      return BPE_OK;
+    }
+    i = at + found.len;
+  }
+  return BPE_OK;
+}
+
+special_match special_next(const bpe_finder *f, const uint8_t *text, size_t from, size_t len) {
+  special_match m;
+  (void)special_find(f, text, from, len, NULL, NULL, NULL, &m);
+  return m;
 }

@@ -2,8 +2,10 @@
 **
 ** With the names <|a|> and <|a|><|b|>, the text "x<|a|><|b|>" has one match, at 1, of the second.
 ** Names are kept sorted; from a byte that begins some name, the range of names that agree with
-** the text so far is narrowed byte by byte, so a place costs at most the longest name times a
-** binary search, whatever the number of names.
+** the text so far is narrowed: the text is compared with the first and the last of the range at
+** once, as far as it goes, and where it leaves either a binary search cuts the range. A place costs
+** at most the length of the names, of which there is a limit; a search asks about stopping by the
+** work it has done, not by the text it has passed.
 **
 ** A name may take the white space around it along, or count only where no word character touches
 ** it. A match that does not count hides what it covers: the search goes on behind it.
@@ -18,8 +20,10 @@ typedef struct special_match {
   uint32_t id;       /* BPE_NONE for a string that is no token of the model */
 } special_match;
 
+enum { SPECIAL_MAX = 65535 }; /* bytes of a name */
+
 bpe_status special_new(const bpe_alloc *, bpe_error *, bpe_finder **out);
-/* Copies a name; refuses an empty one. A name added twice keeps the first id. flags: those of
+/* Copies a name; refuses an empty one and one over SPECIAL_MAX. A name added twice keeps the first id. flags: those of
 ** enum entry_flag that say how a name is found. */
 bpe_status special_add(bpe_finder *, const void *name, size_t len, uint32_t id, unsigned flags,
                        bpe_error *);
@@ -35,5 +39,8 @@ bool special_is_plain(const bpe_finder *f);
 uint32_t special_id(const bpe_finder *, const void *name, size_t len, unsigned *flags);
 /* The first match in text[from .. len). What comes before `from` is looked at, never taken. */
 special_match special_next(const bpe_finder *, const uint8_t *text, size_t from, size_t len);
+/* The same, asking `stop` (may be NULL) every few ms at least; BPE_STOPPED if it said so. */
+bpe_status special_find(const bpe_finder *, const uint8_t *text, size_t from, size_t len,
+                        int (*stop)(void *), void *ctx, bpe_error *, special_match *);
 
 #endif

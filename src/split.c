@@ -124,6 +124,7 @@ static bpe_status start_one(splitter *sp, const bpe_pattern *p, const uint8_t *t
     if (st != BPE_OK) return st;
     sp->match_of = p;
   }
+  if (p->regex != NULL) regex_match_stop(sp->match, sp->stop, sp->stop_ctx);
   sp->pattern = p;
   sp->text = text;
   sp->at = sp->base = sp->well_start = sp->well_end = from;

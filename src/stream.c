@@ -92,7 +92,10 @@ void bpe_stream_free(bpe_stream *s) {
 /* Looks for a forbidden string that is whole, as far as that is certain. */
 static bpe_status check_forbidden(bpe_stream *s, bpe_error *e) {
   if (s->forbidden == NULL) return BPE_OK;
-  const special_match f = special_next(s->forbidden, s->bytes, s->bad_from, s->n);
+  special_match f;
+  const bpe_status st = special_find(s->forbidden, s->bytes, s->bad_from, s->n, s->options.stop,
+                                     s->options.stop_ctx, e, &f);
+  if (st != BPE_OK) return st;
   if (f.start == s->n) {
     if (s->n - s->bad_from >= s->longest_bad) s->bad_from = s->n - (s->longest_bad - 1);
     return BPE_OK;

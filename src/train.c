@@ -94,15 +94,11 @@ static bpe_status make_patterns(bpe_trainer *t, const bpe_train_options *o, bpe_
 static bpe_status hire(bpe_trainer *t, bpe_error *e) {
   static const char whitespace[] = "whitespace";
   const bpe_pattern *p = t->pattern;
-  size_t longest = 0;
-  for (size_t i = 0; i < t->o.n_specials; i++)
-    if (t->specials[i].len > longest) longest = t->specials[i].len;
   unsigned threads = t->o.threads != 0 ? t->o.threads : pool_cores();
   if (threads > MAX_THREADS) threads = MAX_THREADS;
   const crew_options o = {
       .n_workers = threads - 1,
       .rules = {.specials = t->o.n_specials > 0 ? t->finder : NULL,
-                .longest_special = longest,
                 .skip_space = p->scan != NULL && p->len == sizeof whitespace - 1 &&
                               memcmp(p->text, whitespace, p->len) == 0},
       .pattern = t->none != NULL ? t->none : p,

@@ -3,11 +3,13 @@
 ** The first k merges of a training are what training to k merges gives. What the ids look like is
 ** read off the model: 256 single bytes in one run of ids, merges whose results rise from one by
 ** one in the order they were learned, special tokens in one run before, between or behind; any
-** other model was not made by training and is refused.
+** other model was not made by training and is refused. Where training ended early, because nothing
+** was left to merge, all sizes up to the one asked for then give the model as it is.
 **
 **     specials | bytes | merges         bytes | merges | specials
 **     the same   the same   the first k              the first k, specials moved down
 */
+#include "doc.h"
 #include "model.h"
 
 typedef struct shape {
@@ -59,16 +61,39 @@ static void cut_stats(const bpe_model *m, bpe_builder *to, bpe_error *e) {
   bpe_buffer_clear(&b);
 }
 
+/* Merges that the training was to make: those there are, unless the stats tell of more. */
+static bpe_status merges_wanted(const bpe_model *m, uint32_t n_merges, uint32_t *wanted,
+                                bpe_error *e) {
+  doc d;
+  uint32_t made, n;
+  *wanted = n_merges;
+  if (m->stats == NULL) return BPE_OK;
+  const bpe_status st = doc_parse(&m->alloc, m->stats, m->stats_len, "stats", e, &d);
+  if (st == BPE_OK && doc_get(d.root, "cut_from") == NULL &&
+      doc_id(doc_get(d.root, "merges"), &made) && made == n_merges &&
+      doc_id(doc_get(d.root, "merges_wanted"), &n) && n > n_merges)
+    *wanted = n;
+  doc_clear(&d);
+  return st;
+}
+
 bpe_status bpe_model_cut(const bpe_model *m, uint32_t vocab_size, bpe_error *e, bpe_model **out) {
   *out = NULL;
   const vocab *v = &m->v;
   shape s;
   if (!find_shape(m, &s))
     return set_error(e, BPE_MISUSE, 0, "only a trained tokenizer can be cut to a size");
-  if (vocab_size < 256 + s.n_specials || vocab_size > v->n_entries)
-    return set_error(e, BPE_MISUSE, 0, "vocab_size is not in %lu to %lu: %lu",
-                     256 + (unsigned long)s.n_specials, (unsigned long)v->n_entries,
+  uint32_t wanted = s.n_merges;
+  if (vocab_size > v->n_entries) {
+    const bpe_status st = merges_wanted(m, s.n_merges, &wanted, e);
+    if (st != BPE_OK) return st;
+  }
+  const uint64_t least = 256 + (uint64_t)s.n_specials, most = least + wanted;
+  if (vocab_size < least || vocab_size > most)
+    return set_error(e, BPE_MISUSE, 0, "vocab_size is not in %llu to %llu: %lu",
+                     (unsigned long long)least, (unsigned long long)most,
                      (unsigned long)vocab_size);
+  if (vocab_size > v->n_entries) vocab_size = (uint32_t)v->n_entries;
   const uint32_t n = vocab_size - 256 - s.n_specials, gone = s.n_merges - n;
   const uint32_t specials_move = s.specials > s.merges ? gone : 0;
   bpe_builder *to = bpe_builder_new(&m->alloc);

@@ -60,7 +60,7 @@ crew: pool reader
 train: count crew model pool train_queue
 train_merge: train
 train_queue: train
-train_cut: model
+train_cut: doc model
 builtin_data:
 '
 passed=0 failed=0

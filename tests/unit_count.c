@@ -117,7 +117,7 @@ static void check_resume(void) {
   static const char *const pieces[] = {"one", " two", "two", " ", "three"};
   bpe_pattern *p = pattern_of("gpt2", false);
   bpe_finder *f = finder_of(names);
-  const reader_rules rules = {.specials = f, .longest_special = 5};
+  const reader_rules rules = {.specials = f};
   reader r = {.rules = &rules, .pattern = p};
   count_table t;
   size_t n = 0;
@@ -160,7 +160,7 @@ static void check_windows(void) {
   static const char *const names[] = {"<ab>", "<ab><abc>", NULL};
   bpe_pattern *p = pattern_of("none", false);
   bpe_finder *f = finder_of(names);
-  const reader_rules rules = {.specials = f, .longest_special = 9};
+  const reader_rules rules = {.specials = f};
   char *text = malloc(LEN);
   if (text == NULL) abort();
   for (size_t at = (1 << 20) - 12; at < (1 << 20) + 3; at++) {
@@ -224,7 +224,7 @@ static bpe_status run_crew(const text *x, size_t row, size_t workers, const bpe_
                            const bpe_finder *f, int (*stop)(void *), void *ctx, bpe_error *e,
                            sums *out) {
   const crew_options o = {.n_workers = workers, .pattern = p, .stop = stop, .stop_ctx = ctx,
-                          .rules = {.specials = f, .longest_special = 5}};
+                          .rules = {.specials = f}};
   crew *c;
   bpe_status st = crew_new(&unit_alloc, &o, e, &c);
   if (st != BPE_OK) return st;

@@ -114,6 +114,18 @@ static bpe_model *plain(const char *json) {
   return import_with(json, strlen(json), NULL, NULL, NULL);
 }
 
+static void test_lacking_bytes(void) {
+  bpe_status st;
+  bpe_model *m = plain("{\"pattern\":\"gpt2\",\"vocab\":{\"0\":\"61\"},\"merges\":[]}");
+  if (!CHECK(m != NULL)) return;
+  bpe_buffer b = exported(m, "minbpe", &st);
+  CHECK(unit_says(&last_error, BPE_BADMODEL, 0,
+                  "minbpe cannot carry a vocabulary that lacks bytes: "
+                  "there is no token for byte 0x00"));
+  bpe_buffer_clear(&b);
+  bpe_model_free(m);
+}
+
 static void test_round_trips(void) {
   check_formats(builtin("p50k_edit"), "mthvg");
   check_formats(plain("{\"pattern\":\"gpt2\",\"merges\":[[97,98],[256,99]]}"), "mthvgb");
@@ -326,6 +338,7 @@ int main(void) {
   test_published();
   test_digests();
   test_round_trips();
+  test_lacking_bytes();
   test_full_models();
   test_blob();
   test_settings();

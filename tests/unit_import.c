@@ -332,7 +332,7 @@ static void test_bad_descriptions(void) {
       {"{\"pattern\":\"none\",\"vocab\":{\"0\":\"61\",\"1\":\"61\"},\"merges\":[]}",
        "duplicate token"},
       {"{\"pattern\":\"none\",\"vocab\":{\"0\":\"61\",\"0\":\"62\"},\"merges\":[]}",
-       "duplicate id"},
+       "duplicate id: a = 0 and b = 0 (bytes "},
       {"{\"pattern\":\"none\",\"vocab\":{\"0\":\"61\"},\"merges\":[[\"61\",\"61\"]]}",
        "merge 0: result is no token"},
       {"{\"pattern\":\"none\",\"vocab\":{\"0\":\"61\"},\"merges\":[[\"61\",\"62\"]]}",
@@ -343,6 +343,11 @@ static void test_bad_descriptions(void) {
   };
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
     check_refused(from(bad[i][0], NULL, NULL), BPE_BADMODEL, bad[i][1]);
+  check_refused(from("{\"pattern\":\"none\",\"vocab\":{\"5\":\"61\"},\"merges\":[],"
+                     "\"special_tokens\":{\"<s>\":5}}",
+                     NULL, NULL),
+                BPE_BADMODEL, "duplicate id: a = 5 and <s> = 5");
+  CHECK(strchr(last_error.text, '(') == NULL); /* the list says no places */
   check_refused(from("{\"merges\":[]}", NULL, NULL), BPE_MISUSE, "says no pattern");
   check_refused(from("{\"pattern\":\"none\",\"merges\":[]}", "gpt2", NULL), BPE_MISUSE,
                 "two patterns");

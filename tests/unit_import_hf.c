@@ -313,6 +313,39 @@ static void test_sentencepiece(void) {
             false, false);
 }
 
+/* A special token that the vocabulary lacks is none of the characters that merging begins with. */
+static void test_outside(void) {
+  file.len = 0;
+  add(&file, "{\"added_tokens\":[{\"id\":260,\"content\":\"中\",\"special\":true},"
+             "{\"id\":258,\"content\":\"é\",\"special\":true},"
+             "{\"id\":260,\"content\":\"中\",\"special\":true}],"
+             "\"normalizer\":" MARKS ",\"decoder\":{\"type\":\"Sequence\",\"decoders\":["
+             "{\"type\":\"Replace\",\"pattern\":{\"String\":\"▁\"},\"content\":\" \"},"
+             "{\"type\":\"ByteFallback\"},{\"type\":\"Fuse\"}]},"
+             "\"model\":{\"type\":\"BPE\",\"byte_fallback\":true,\"vocab\":{\"a\":256,\"b\":257,"
+             "\"é\":258");
+  for (unsigned c = 0; c < 256; c++) add(&file, ",\"<0x%02X>\":%u", c, c);
+  add(&file, "},\"merges\":[]}}");
+  bpe_model *m = import_with(file.at, file.len, NULL, NULL, NULL);
+  check_ids(m, T("a中é"), "256,228,184,173,258", false, true);
+  check_ids(m, T("a中é"), "256,260,258", true, false);
+  static const char one[] =
+      "{\"added_tokens\":[{\"id\":5,\"content\":\"q\",\"special\":true}],"
+      "\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false},"
+      "\"decoder\":{\"type\":\"ByteLevel\"},\"model\":{\"type\":\"BPE\","
+      "\"vocab\":{\"a\":0,\"b\":1,\"ab\":2},\"merges\":[\"a b\"]}}";
+  m = import_with(one, sizeof one - 1, NULL, NULL, NULL);
+  bpe_error e = {.status = BPE_OK};
+  bpe_coder *c = NULL;
+  uint64_t n;
+  if (CHECK(m != NULL) && CHECK(bpe_coder_new(m, 0, &e, &c) == BPE_OK)) {
+    CHECK(bpe_count(c, "aq", 2, NULL, &e, &n) == BPE_BADTEXT);
+    CHECK(unit_says(&e, BPE_BADTEXT, 1, "no token for the byte at 1: 0x71"));
+  }
+  bpe_coder_free(c);
+  check_ids(m, T("abq"), "2,5", true, false);
+}
+
 /* Long texts go window by window; a character may not be cut by one. */
 static void test_long_characters(void) {
   static char source[3 * 4000 + 1], expected[1 << 16];
@@ -571,6 +604,7 @@ int main(void) {
   test_patterns();
   test_wrapping();
   test_sentencepiece();
+  test_outside();
   test_long_characters();
   test_random_characters();
   test_refused();

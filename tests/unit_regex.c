@@ -174,6 +174,35 @@ static void check_deep(void) {
   free(text);
 }
 
+static int third(void *ctx) {
+  return ++*(int *)ctx == 3;
+}
+
+/* Before each attempt there is a question, also where a match is empty and the search goes on. */
+static void check_stop(void) {
+  static const struct {
+    const char *pattern;
+    int calls; /* of regex_next until the third question */
+  } rows[] = {{"a*b|a", 3}, {"a*b|", 1}};
+  for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+    int asked = 0, calls = 0;
+    size_t from = 0, start;
+    regex_match *m = NULL;
+    regex *r = compile(rows[k].pattern);
+    bpe_error e = {.status = BPE_OK};
+    if (r == NULL || !CHECK(regex_match_new(r, NULL, &m) == BPE_OK)) return;
+    regex_match_stop(m, third, &asked);
+    bpe_status st = BPE_OK;
+    for (; st == BPE_OK && from < 8; calls++)
+      st = regex_next(r, m, (const uint8_t *)"aaaaaaaa", 8, from, &start, &from, &e);
+    CHECK_EQ_INT(st, BPE_STOPPED);
+    CHECK_EQ_INT(calls, rows[k].calls);
+    CHECK(unit_says(&e, BPE_STOPPED, 2, "interrupted"));
+    regex_match_free(m);
+    regex_free(r);
+  }
+}
+
 static void check_version(void) {
   char version[64];
   bool jit;
@@ -191,6 +220,7 @@ int main(void) {
   check_single_bytes_refused();
   check_limits();
   check_deep();
+  check_stop();
   check_version();
   return unit_summary();
 }

@@ -103,6 +103,84 @@ static void check_empty(void) {
   bpe_finder_free(f);
 }
 
+typedef struct clock {
+  int asked, stop_at; /* stop_at 0: never */
+} clock;
+
+static int tick(void *ctx) {
+  clock *c = ctx;
+  return ++c->asked == c->stop_at;
+}
+
+/* A long name that nearly matches everywhere: asked about stopping by the work, not the text. */
+static void check_long(void) {
+  enum { NAME = 5000, TEXT = 100000 };
+  char *name_text = malloc(NAME + 1), *other = malloc(NAME), *text = malloc(TEXT);
+  if (name_text == NULL || other == NULL || text == NULL) return;
+  memset(name_text, 'a', NAME);
+  memset(other, 'a', NAME);
+  memset(text, 'a', TEXT);
+  name_text[NAME] = 'b';
+  other[NAME - 1] = 'c';
+  const name names[] = {{name_text, NAME + 1, 1}, {other, NAME, 2}, {"aab", 3, 3}};
+  for (size_t n = 1; n <= 3; n++) {
+    bpe_finder *f = finder_of(names, n);
+    if (f == NULL) break;
+    special_match m;
+    clock c = {0, 0};
+    bpe_error e = {.status = BPE_OK};
+    const uint8_t *s = (const uint8_t *)text;
+    CHECK_EQ_INT(special_find(f, s, 0, TEXT, tick, &c, &e, &m), BPE_OK);
+    CHECK(m.start == TEXT && m.id == BPE_NONE && c.asked > 50);
+    c = (clock){0, 3};
+    CHECK_EQ_INT(special_find(f, s, 0, TEXT, tick, &c, &e, &m), BPE_STOPPED);
+    CHECK(c.asked == 3 && m.start == TEXT && e.offset < TEXT / 10);
+    text[TEXT - 7] = 'b';
+    finds(f, text, TEXT, 0, TEXT - 7 - NAME, NAME + 1, 1);
+    finds(f, text, TEXT, TEXT - NAME, n < 3 ? TEXT : TEXT - 9, n < 3 ? 0 : 3, n < 3 ? BPE_NONE : 3);
+    text[TEXT - 7] = 'a';
+    bpe_finder_free(f);
+  }
+  free(name_text);
+  free(other);
+  free(text);
+}
+
+static void check_limit(void) {
+  bpe_finder *f;
+  bpe_error e = {.status = BPE_OK};
+  char *text = malloc(SPECIAL_MAX + 1);
+  if (text == NULL || !CHECK(special_new(&unit_alloc, &e, &f) == BPE_OK)) return;
+  memset(text, 'a', SPECIAL_MAX + 1);
+  CHECK_EQ_INT(special_add(f, text, SPECIAL_MAX, 1, 0, &e), BPE_OK);
+  CHECK_EQ_INT(special_add(f, text, SPECIAL_MAX + 1, 1, 0, &e), BPE_MISUSE);
+  CHECK(unit_says(&e, BPE_MISUSE, 1, "special token is longer than 65535 bytes: 65536"));
+  bpe_finder_free(f);
+  free(text);
+}
+
+/* A name that stands alone: beside a word character it does not count. */
+static void check_word(void) {
+  static const struct {
+    const char *beside;
+    bool word;
+  } rows[] = {{"a", true},         {"2", true},         {"_", true},       {"\xc2\xb2", false},
+              {"\xc2\xbd", false}, {"\xe2\x85\xa1", true}, {"\xd9\xa3", true}, {"-", false},
+              {"\xe2\x91\xa0", false}, {"\xf0\x9f\xaf\xb9", true}, {"\xe4\xb8\xad", true}};
+  bpe_finder *f;
+  if (!CHECK(special_new(&unit_alloc, NULL, &f) == BPE_OK)) return;
+  CHECK_EQ_INT(special_add(f, "<s>", 3, 7, ENTRY_WORD, NULL), BPE_OK);
+  special_seal(f);
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    char text[16];
+    const size_t n = strlen(rows[i].beside);
+    const int len = snprintf(text, sizeof text, "%s<s>", rows[i].beside);
+    if (rows[i].word) finds(f, text, (size_t)len, 0, (size_t)len, 0, BPE_NONE);
+    else finds(f, text, (size_t)len, 0, n, 3, 7);
+  }
+  bpe_finder_free(f);
+}
+
 static special_match slow_next(const name *names, size_t n, const char *text, size_t from,
                                size_t len) {
   for (size_t i = from; i < len; i++) {
@@ -147,6 +225,9 @@ int main(void) {
   check_duplicates();
   check_binary();
   check_empty();
+  check_long();
+  check_limit();
+  check_word();
   check_random();
   return unit_summary();
 }

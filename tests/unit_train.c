@@ -389,6 +389,12 @@ static void check_sticky(void) {
   bpe_trainer_free(NULL);
 }
 
+static size_t vocab_size(const bpe_model *m) {
+  bpe_info info;
+  bpe_model_info(m, &info);
+  return info.token_count;
+}
+
 static void check_cut_refused(void) {
   static const row rows[] = {ROW("abababab"), END};
   const bpe_train_options o = options("none", BPE_TIE_BYTES);
@@ -410,6 +416,46 @@ static void check_cut_refused(void) {
   CHECK(st == BPE_MISUSE && cut == NULL);
   CHECK(unit_says(&e, BPE_MISUSE, 0, "only a trained tokenizer can be cut to a size"));
   bpe_model_free(m);
+}
+
+/* Training that ran out of pairs would have given the same for every size up to the one asked
+** for; what is cut down to less is not such a training. */
+static void check_cut_above(void) {
+  static const row rows[] = {ROW("abababab"), END};
+  const bpe_train_options o = options("none", BPE_TIE_BYTES);
+  bpe_error e = {.status = BPE_OK};
+  bpe_model *m = train(rows, 340, &o), *cut, *less;
+  CHECK_EQ_INT(vocab_size(m), 259);
+  for (uint32_t size = 258; size <= 341; size++) {
+    const bpe_status st = bpe_model_cut(m, size, &e, &cut);
+    CHECK_EQ_INT(st, size <= 340 ? BPE_OK : BPE_MISUSE);
+    if (cut != NULL) CHECK_EQ_INT(vocab_size(cut), size < 259 ? size : 259);
+    bpe_model_free(cut);
+  }
+  CHECK(unit_says(&e, BPE_MISUSE, 0, "vocab_size is not in 256 to 340: 341"));
+  CHECK(bpe_model_cut(m, 300, NULL, &cut) == BPE_OK);
+  CHECK(bpe_model_cut(cut, 340, NULL, &less) == BPE_OK);
+  bpe_model_free(cut);
+  bpe_model_free(less);
+  CHECK(bpe_model_cut(m, 258, NULL, &cut) == BPE_OK);
+  CHECK(bpe_model_cut(cut, 259, NULL, &less) == BPE_MISUSE && less == NULL);
+  bpe_model_free(cut);
+  bpe_model_free(m);
+}
+
+static void check_special_limit(void) {
+  bpe_error e = {.status = BPE_OK};
+  bpe_trainer *t;
+  char *name = malloc(65536);
+  if (name == NULL) return;
+  memset(name, 's', 65536);
+  const bpe_name names[] = {{name, 65536}};
+  bpe_train_options o = options("none", BPE_TIE_BYTES);
+  o.specials = names;
+  o.n_specials = 1;
+  CHECK(bpe_trainer_new(&unit_alloc, 300, &o, &e, &t) == BPE_MISUSE && t == NULL);
+  CHECK(unit_says(&e, BPE_MISUSE, 0, "special token is longer than 65535 bytes: 65536"));
+  free(name);
 }
 
 /* ---- Memory, time, progress ---------------------------------------------------------------- */
@@ -624,6 +670,8 @@ int main(void) {
   check_options();
   check_sticky();
   check_cut_refused();
+  check_cut_above();
+  check_special_limit();
   check_memory();
   check_growth();
   check_stops();
