@@ -263,6 +263,10 @@ int stored_read(conn *, const char *schema, sqlite3_int64 id, failure *, bpe_mod
 int stored_build(conn *, const char *schema, sqlite3_int64 id, const stored_head *, failure *,
                  bpe_model **out);
 
+/* A name under which a tokenizer may be stored, and the schema for it (NULL: main). */
+int store_take_name(const store *, sqlite3_value *, failure *, bytes *out);
+int store_take_schema(const store *, sqlite3_value *, failure *, int *schema);
+int store_refuse(store *, int schema, bytes name, failure *); /* fails if it exists */
 /* What an INSERT into bpe_tokenizers says about the tokenizer itself. */
 typedef struct store_input {
   sqlite3_value *source, *merges, *pattern, *special_tokens, *options;

@@ -12,21 +12,18 @@
 
 #include <string.h>
 
-static int take_format(sqlite3_value *v, failure *f, bytes *out)
-{
+static int take_format(sqlite3_value *v, failure *f, bytes *out) {
   if (sqlite3_value_type(v) != SQLITE_TEXT) {
     return fail(f, "format must be TEXT, not %s", value_type_name(v));
   }
   return value_bytes(v, out) ? SQLITE_OK : fail_code(f, SQLITE_NOMEM);
 }
 
-static bool is_binary(bytes format)
-{
+static bool is_binary(bytes format) {
   return format.len == 5 && memcmp(format.data, "model", 5) == 0;
 }
 
-static void export_func(sqlite3_context *ctx, int argc, sqlite3_value **argv)
-{
+static void export_func(sqlite3_context *ctx, int argc, sqlite3_value **argv) {
   (void)argc;
   conn *c = sqlite3_user_data(ctx);
   failure f = {.name = "bpe_export", .c = c};
@@ -58,6 +55,6 @@ static void export_func(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 /* DIRECTONLY: megabytes of result are no business of a view or trigger. Not DETERMINISTIC: the
 ** order of keys in a format is not promised beyond this version. */
 const function_row export_functions[] = {
-  {"bpe_export", 2, SQLITE_UTF8 | SQLITE_DIRECTONLY, export_func},
-  {NULL, 0, 0, NULL},
+    {"bpe_export", 2, SQLITE_UTF8 | SQLITE_DIRECTONLY, export_func},
+    {NULL, 0, 0, NULL},
 };

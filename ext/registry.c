@@ -26,23 +26,20 @@
 enum { MAX_STORED = 16 };
 enum { OFFERS = 3, LONGEST_OFFER = 64, MIN_PART = 3, MAX_CANDIDATES = 1000 };
 
-void tokenizer_release(tokenizer *t)
-{
+void tokenizer_release(tokenizer *t) {
   if (!t || --t->refs > 0) return;
   bpe_coder_free(t->coder);
   bpe_model_free(t->model);
   sqlite3_free(t);
 }
 
-tokenizer *tokenizer_loaded(const conn *c, int builtin)
-{
+tokenizer *tokenizer_loaded(const conn *c, int builtin) {
   tokenizer *t = c->tokenizers;
   while (t && t->builtin != builtin) t = t->next;
   return t;
 }
 
-static int load_builtin(conn *c, int builtin, failure *f, tokenizer **out)
-{
+static int load_builtin(conn *c, int builtin, failure *f, tokenizer **out) {
   bpe_error e = {0};
   tokenizer *t = sqlite3_malloc64(sizeof *t);
   if (!t) return fail_code(f, SQLITE_NOMEM);
@@ -61,16 +58,14 @@ static int load_builtin(conn *c, int builtin, failure *f, tokenizer **out)
 
 /* ---- Stored tokenizers --------------------------------------------------------------------- */
 
-static bool triggers_off(conn *c)
-{
+static bool triggers_off(conn *c) {
   int on = 1;
   const int rc = sqlite3_db_config(c->db, SQLITE_DBCONFIG_ENABLE_TRIGGER, -1, &on);
   return rc == SQLITE_OK && !on;
 }
 
 /* R1, R2 */
-static tokenizer *find_stored(conn *c, const stored_row *row)
-{
+static tokenizer *find_stored(conn *c, const stored_row *row) {
   tokenizer **at = &c->tokenizers;
   for (tokenizer *t; (t = *at) != NULL; at = &t->next) {
     if (t->builtin >= 0 || t->version != row->version || t->id != row->id) continue;
@@ -85,15 +80,13 @@ static tokenizer *find_stored(conn *c, const stored_row *row)
 }
 
 /* Whether t was loaded from an earlier state of the row's schema, which will not come back. */
-static bool is_outdated(const tokenizer *t, const stored_row *row)
-{
+static bool is_outdated(const tokenizer *t, const stored_row *row) {
   const size_t n = strlen(row->schema);
   return t->builtin < 0 && t->version != row->version && strncmp(t->name, row->schema, n) == 0 &&
          t->name[n] == '.';
 }
 
-static void drop_others(conn *c, const stored_row *row)
-{
+static void drop_others(conn *c, const stored_row *row) {
   int n = 0;
   tokenizer **at = &c->tokenizers;
   while (*at) {
@@ -108,8 +101,7 @@ static void drop_others(conn *c, const stored_row *row)
 }
 
 /* R3, R4. The caller gets the only reference. */
-static int load_stored(store *s, bytes name, const stored_row *row, failure *f, tokenizer **out)
-{
+static int load_stored(store *s, bytes name, const stored_row *row, failure *f, tokenizer **out) {
   conn *c = store_conn(s);
   schema_object missing;
   bpe_error e = {0};
@@ -122,9 +114,14 @@ static int load_stored(store *s, bytes name, const stored_row *row, failure *f, 
   full[schema_len] = '.';
   memcpy(full + schema_len + 1, name.data, name.len);
   full[schema_len + 1 + name.len] = 0;
-  *t = (tokenizer){.refs = 1, .builtin = -1, .name = full, .own_name = full + schema_len + 1,
-                   .name_len = name.len, .id = row->id,
-                   .version = row->version, .changes = sqlite3_total_changes(c->db),
+  *t = (tokenizer){.refs = 1,
+                   .builtin = -1,
+                   .name = full,
+                   .own_name = full + schema_len + 1,
+                   .name_len = name.len,
+                   .id = row->id,
+                   .version = row->version,
+                   .changes = sqlite3_total_changes(c->db),
                    .has_digest = true};
   memcpy(t->digest, row->digest, sizeof t->digest);
   if (stored_load(c, name, row, f, &t->model, &missing) == SQLITE_OK) {
@@ -174,7 +171,7 @@ static size_t distance(const char *a, size_t a_len, const char *b, size_t b_len)
 
 typedef struct offers {
   bytes wanted;
-  const store *store; /* while stored names are considered */
+  const store *store;                    /* while stored names are considered */
   char names[OFFERS][LONGEST_OFFER + 1]; /* nearest first */
   size_t costs[OFFERS];
   int n, seen;
@@ -182,8 +179,7 @@ typedef struct offers {
 
 /* Puts the candidate in its place if it is near enough; of equals the first stays first. A part
 ** is as near as one edit, the same letters in another case are nearer. */
-static void consider(offers *o, const char *candidate, size_t c_len)
-{
+static void consider(offers *o, const char *candidate, size_t c_len) {
   const char *name = (const char *)o->wanted.data;
   const size_t len = o->wanted.len;
   if (len > LONGEST_OFFER || c_len > LONGEST_OFFER) return;
@@ -205,15 +201,13 @@ static void consider(offers *o, const char *candidate, size_t c_len)
   o->costs[at] = cost;
 }
 
-static void consider_builtin(offers *o)
-{
+static void consider_builtin(offers *o) {
   const char *name;
   for (int i = 0; (name = bpe_builtin_name(i)) != NULL; i++) consider(o, name, strlen(name));
   for (int i = 0; (name = bpe_builtin_alias(i)) != NULL; i++) consider(o, name, strlen(name));
 }
 
-static bool consider_stored(void *ctx, int schema, bytes name)
-{
+static bool consider_stored(void *ctx, int schema, bytes name) {
   offers *o = ctx;
   char text[SHOWN_SIZE], full[2 * SHOWN_SIZE];
   shown(name, text); /* names from a database may hold anything */
@@ -227,8 +221,7 @@ static bool consider_stored(void *ctx, int schema, bytes name)
   return ++o->seen < MAX_CANDIDATES;
 }
 
-static int no_such_tokenizer(offers *o, const char *problem, failure *f)
-{
+static int no_such_tokenizer(offers *o, const char *problem, failure *f) {
   while (o->n > 1 && o->costs[o->n - 1] > o->costs[0] + 1) o->n--; /* far beside the nearest */
   char object[SHOWN_SIZE];
   shown(o->wanted, object);
@@ -238,14 +231,13 @@ static int no_such_tokenizer(offers *o, const char *problem, failure *f)
   case 2:
     return fail(f, "%s: %s (did you mean %s or %s?)", problem, object, o->names[0], o->names[1]);
   default:
-    return fail(f, "%s: %s (did you mean %s, %s or %s?)", problem, object, o->names[0],
-                o->names[1], o->names[2]);
+    return fail(f, "%s: %s (did you mean %s, %s or %s?)", problem, object, o->names[0], o->names[1],
+                o->names[2]);
   }
 }
 
 /* Names a table that stands where stored tokenizers would, and is none of ours. */
-static int not_ours(store *s, bytes name, failure *f)
-{
+static int not_ours(store *s, bytes name, failure *f) {
   char object[SHOWN_SIZE];
   for (int i = 0; store_schema(s, i); i++) {
     if (!store_is_foreign(s, i)) continue;
@@ -255,8 +247,7 @@ static int not_ours(store *s, bytes name, failure *f)
   return f->rc;
 }
 
-static int not_stored(store *s, bytes name, failure *f)
-{
+static int not_stored(store *s, bytes name, failure *f) {
   offers o = {.wanted = name, .store = s};
   if (not_ours(s, name, f) != SQLITE_OK) return f->rc;
   consider_builtin(&o);
@@ -268,8 +259,7 @@ static int not_stored(store *s, bytes name, failure *f)
 
 /* ---- Finding ------------------------------------------------------------------------------- */
 
-static int get_builtin(conn *c, int builtin, failure *f, tokenizer **out)
-{
+static int get_builtin(conn *c, int builtin, failure *f, tokenizer **out) {
   tokenizer *t = tokenizer_loaded(c, builtin);
   if (!t && load_builtin(c, builtin, f, &t) != SQLITE_OK) return f->rc;
   t->refs++;
@@ -277,8 +267,7 @@ static int get_builtin(conn *c, int builtin, failure *f, tokenizer **out)
   return SQLITE_OK;
 }
 
-static int get_stored(store *s, bytes name, failure *f, tokenizer **out)
-{
+static int get_stored(store *s, bytes name, failure *f, tokenizer **out) {
   conn *c = store_conn(s);
   stored_row row;
   if (store_seek(s, name, f, &row) != SQLITE_OK) return f->rc;
@@ -301,8 +290,7 @@ static int get_stored(store *s, bytes name, failure *f, tokenizer **out)
 }
 
 /* A stored tokenizer of that name was found before: no built-in encoding has it. */
-static bool was_stored(const conn *c, bytes name)
-{
+static bool was_stored(const conn *c, bytes name) {
   for (const tokenizer *t = c->tokenizers; t; t = t->next) {
     if (t->builtin < 0 && t->name_len == name.len &&
         memcmp(t->own_name, name.data, name.len) == 0) {
@@ -312,8 +300,7 @@ static bool was_stored(const conn *c, bytes name)
   return false;
 }
 
-int tokenizer_named(conn *c, bytes name, failure *f, tokenizer **out)
-{
+int tokenizer_named(conn *c, bytes name, failure *f, tokenizer **out) {
   *out = NULL;
   if (name.len == 0) return fail(f, "no such tokenizer: the name is empty");
   const int builtin =
@@ -326,8 +313,7 @@ int tokenizer_named(conn *c, bytes name, failure *f, tokenizer **out)
   return f->rc;
 }
 
-int tokenizer_get(conn *c, sqlite3_value *value, failure *f, tokenizer **out)
-{
+int tokenizer_get(conn *c, sqlite3_value *value, failure *f, tokenizer **out) {
   bytes name = {(const uint8_t *)DEFAULT_TOKENIZER, strlen(DEFAULT_TOKENIZER)};
   *out = NULL;
   if (value) {
@@ -342,8 +328,7 @@ int tokenizer_get(conn *c, sqlite3_value *value, failure *f, tokenizer **out)
   return tokenizer_named(c, name, f, out);
 }
 
-int tokenizer_resolve(conn *c, bytes name, failure *f, char **out)
-{
+int tokenizer_resolve(conn *c, bytes name, failure *f, char **out) {
   stored_row row;
   *out = NULL;
   const int builtin = bpe_builtin_resolve((const char *)name.data, name.len);
@@ -356,16 +341,15 @@ int tokenizer_resolve(conn *c, bytes name, failure *f, char **out)
   if (store_seek(s, name, f, &row) == SQLITE_OK && row.found) {
     const bool in_main = sqlite3_stricmp(row.schema, "main") == 0;
     store_split(s, &name);
-    *out = sqlite3_mprintf("%s%s%.*s", in_main ? "" : row.schema, in_main ? "" : ".",
-                           (int)name.len, name.data);
+    *out = sqlite3_mprintf("%s%s%.*s", in_main ? "" : row.schema, in_main ? "" : ".", (int)name.len,
+                           name.data);
     if (!*out) fail_code(f, SQLITE_NOMEM);
   }
   store_end(s);
   return f->rc;
 }
 
-const uint8_t *tokenizer_digest(tokenizer *t)
-{
+const uint8_t *tokenizer_digest(tokenizer *t) {
   if (!t->has_digest) bpe_model_digest(t->model, t->digest);
   t->has_digest = true;
   return t->digest;

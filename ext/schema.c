@@ -28,15 +28,14 @@
 
 /* The path is relative to the project's root, where make runs. */
 __asm__(SECTION ".globl " SYMBOL "\n" HIDE(SYMBOL) SYMBOL ":\n"
-        ".incbin \"sql/schema.sql\"\n"
-        ".byte 0\n.text\n");
+                                                          ".incbin \"sql/schema.sql\"\n"
+                                                          ".byte 0\n.text\n");
 
 extern const char bpe_schema_sql[];
 
 static const char create[] = "CREATE ", unless[] = "IF NOT EXISTS ";
 
-bool schema_next(const char **at, schema_object *out)
-{
+bool schema_next(const char **at, schema_object *out) {
   const char *p = *at ? *at : bpe_schema_sql;
   while ((p = strstr(p, create)) != NULL && p != bpe_schema_sql && p[-1] != '\n') p++;
   if (!p) return false;
@@ -51,23 +50,21 @@ bool schema_next(const char **at, schema_object *out)
 }
 
 /* Whether `sql`, as SQLite keeps it, makes the object as schema.sql does. */
-static bool is_ours(const schema_object *o, const char *sql, size_t len)
-{
+static bool is_ours(const schema_object *o, const char *sql, size_t len) {
   const char *const begin = o->type[1] == 'a' ? "CREATE TABLE " : "CREATE TRIGGER ";
   const size_t n = strlen(begin);
   return sql && len == n + o->text.len && memcmp(sql, begin, n) == 0 &&
          memcmp(sql + n, o->text.data, o->text.len) == 0;
 }
 
-int schema_check(conn *c, const char *schema, failure *f, schema_object *bad)
-{
+int schema_check(conn *c, const char *schema, failure *f, schema_object *bad) {
   sqlite3_stmt *stmt = NULL;
   const char *at = NULL;
   schema_object o;
   bool good = true;
   *bad = (schema_object){.type = ""};
-  char *sql = sqlite3_mprintf("SELECT sql FROM \"%w\".sqlite_master WHERE type = ?1 AND name = ?2",
-                              schema);
+  char *sql =
+      sqlite3_mprintf("SELECT sql FROM \"%w\".sqlite_master WHERE type = ?1 AND name = ?2", schema);
   if (!sql) return fail_code(f, SQLITE_NOMEM);
   int rc = sqlite3_prepare_v2(c->db, sql, -1, &stmt, NULL);
   sqlite3_free(sql);
@@ -86,8 +83,7 @@ int schema_check(conn *c, const char *schema, failure *f, schema_object *bad)
   return f->rc;
 }
 
-int schema_create(conn *c, const char *schema, failure *f)
-{
+int schema_create(conn *c, const char *schema, failure *f) {
   schema_object o, bad;
   const char *at = NULL;
   if (schema_check(c, schema, f, &bad) != SQLITE_OK) return f->rc;

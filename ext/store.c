@@ -30,18 +30,18 @@
 enum { MAX_TRIES = 3 }; /* a schema cannot change while we look, but may have before */
 
 typedef struct place {
-  char *schema;       /* owned */
-  sqlite3_stmt *find; /* owned; NULL: to be prepared */
-  bool has_table;     /* find looks names up; else it watches (S3) */
-  bool foreign;       /* there is a bpe_model, but none of ours */
-  bool open;          /* find stands at a row, or has failed */
-  int prepared;       /* how often SQLite had prepared it anew when last seen */
+  char *schema;                /* owned */
+  sqlite3_stmt *find;          /* owned; NULL: to be prepared */
+  bool has_table;              /* find looks names up; else it watches (S3) */
+  bool foreign;                /* there is a bpe_model, but none of ours */
+  bool open;                   /* find stands at a row, or has failed */
+  int prepared;                /* how often SQLite had prepared it anew when last seen */
   sqlite3_int64 version, seen; /* seen: the one for which `foreign` was found out */
 } place;
 
 struct store {
-  conn *c;      /* borrowed */
-  bool kept;    /* belongs to the catalogue's table; else to one call */
+  conn *c;       /* borrowed */
+  bool kept;     /* belongs to the catalogue's table; else to one call */
   place *places; /* owned; in the order of the connection's schemas */
   int n, cap;
   sqlite3_stmt *list; /* owned; schemas, where SQLite has no function for it */
@@ -50,15 +50,13 @@ struct store {
 /* ---- Life ---------------------------------------------------------------------------------- */
 
 /* S2 */
-static void finalize(conn *c, sqlite3_stmt *mine)
-{
+static void finalize(conn *c, sqlite3_stmt *mine) {
   sqlite3_stmt *stmt = mine ? sqlite3_next_stmt(c->db, NULL) : NULL;
   while (stmt && stmt != mine) stmt = sqlite3_next_stmt(c->db, stmt);
   if (stmt) sqlite3_finalize(stmt);
 }
 
-static void cut_places(store *s, int n)
-{
+static void cut_places(store *s, int n) {
   while (s->n > n) {
     place *p = &s->places[--s->n];
     finalize(s->c, p->find);
@@ -66,15 +64,13 @@ static void cut_places(store *s, int n)
   }
 }
 
-store *store_new(conn *c, bool kept)
-{
+store *store_new(conn *c, bool kept) {
   store *s = sqlite3_malloc64(sizeof *s);
   if (s) *s = (store){.c = c, .kept = kept};
   return s;
 }
 
-void store_free(store *s)
-{
+void store_free(store *s) {
   if (!s) return;
   cut_places(s, 0);
   finalize(s->c, s->list);
@@ -83,8 +79,7 @@ void store_free(store *s)
 }
 
 /* The schema number i, asked for in order; *name NULL past the last. */
-static int next_schema(store *s, int i, failure *f, const char **name)
-{
+static int next_schema(store *s, int i, failure *f, const char **name) {
 #if SQLITE_VERSION_NUMBER >= 3039000
   if (HAVE(3039000, db_name)) {
     *name = sqlite3_db_name(s->c->db, i);
@@ -92,10 +87,12 @@ static int next_schema(store *s, int i, failure *f, const char **name)
   }
 #endif
   int rc = SQLITE_OK;
-  *name = NULL;
+  *name = i == 1 ? "temp" : NULL; /* which is listed only once it has something */
+  if (*name) return SQLITE_OK;
   if (!s->list) rc = sqlite3_prepare_v2(s->c->db, "PRAGMA database_list", -1, &s->list, NULL);
   if (rc == SQLITE_OK && i == 0) sqlite3_reset(s->list);
   if (rc == SQLITE_OK) rc = sqlite3_step(s->list);
+  if (rc == SQLITE_ROW && sqlite3_column_int(s->list, 0) == 1) rc = sqlite3_step(s->list);
   if (rc == SQLITE_ROW) *name = (const char *)sqlite3_column_text(s->list, 1);
   if (rc == SQLITE_ROW && *name) return SQLITE_OK;
   if (rc == SQLITE_DONE) rc = sqlite3_reset(s->list);
@@ -103,8 +100,7 @@ static int next_schema(store *s, int i, failure *f, const char **name)
   return rc == SQLITE_OK ? rc : fail_db(f, s->c->db, rc);
 }
 
-static int add_place(store *s, const char *schema, failure *f)
-{
+static int add_place(store *s, const char *schema, failure *f) {
   if (s->n == s->cap) {
     const int cap = s->cap + 8;
     place *places = sqlite3_realloc64(s->places, (sqlite3_uint64)cap * sizeof *places);
@@ -120,8 +116,7 @@ static int add_place(store *s, const char *schema, failure *f)
 
 /* Makes the places those that the connection has. One that was detached and attached again under
 ** the same name and number is the same place: DETACH made SQLite prepare every statement anew. */
-static int match_places(store *s, failure *f)
-{
+static int match_places(store *s, failure *f) {
   for (int i = 0;; i++) {
     const char *schema;
     if (next_schema(s, i, f, &schema) != SQLITE_OK) return f->rc;
@@ -136,16 +131,14 @@ static int match_places(store *s, failure *f)
 }
 
 /* Has SQLite connect the catalogue's table, which makes c->store. */
-static int connect_store(conn *c, failure *f)
-{
+static int connect_store(conn *c, failure *f) {
   sqlite3_stmt *stmt = NULL;
   const int rc = sqlite3_prepare_v2(c->db, "SELECT 1 FROM bpe_tokenizers", -1, &stmt, NULL);
   sqlite3_finalize(stmt);
   return rc == SQLITE_NOMEM ? fail_code(f, rc) : SQLITE_OK;
 }
 
-store *store_begin(conn *c, failure *f)
-{
+store *store_begin(conn *c, failure *f) {
   if (c->storage_busy) { /* S5 */
     fail(f, "recursive use of stored tokenizers");
     return NULL;
@@ -162,15 +155,13 @@ store *store_begin(conn *c, failure *f)
   return NULL;
 }
 
-void store_end(store *s)
-{
+void store_end(store *s) {
   s->c->storage_busy = false;
   store_rest(s);
   if (!s->kept) store_free(s);
 }
 
-void store_rest(store *s)
-{
+void store_rest(store *s) {
   for (int i = 0; i < s->n; i++) {
     place *p = &s->places[i];
     if (p->open) sqlite3_reset(p->find);
@@ -178,30 +169,25 @@ void store_rest(store *s)
   }
 }
 
-conn *store_conn(const store *s)
-{
+conn *store_conn(const store *s) {
   return s->c;
 }
 
-bool store_is_kept(const store *s)
-{
+bool store_is_kept(const store *s) {
   return s->kept;
 }
 
 /* ---- Schemas ------------------------------------------------------------------------------- */
 
-const char *store_schema(const store *s, int i)
-{
+const char *store_schema(const store *s, int i) {
   return i < s->n ? s->places[i].schema : NULL;
 }
 
-bool store_is_foreign(const store *s, int i)
-{
+bool store_is_foreign(const store *s, int i) {
   return s->places[i].foreign && !s->places[i].has_table;
 }
 
-int store_find_schema(const store *s, bytes name)
-{
+int store_find_schema(const store *s, bytes name) {
   for (int i = 0; i < s->n; i++) {
     const char *schema = s->places[i].schema;
     if (strlen(schema) == name.len &&
@@ -212,8 +198,7 @@ int store_find_schema(const store *s, bytes name)
   return -1;
 }
 
-int store_split(const store *s, bytes *name)
-{
+int store_split(const store *s, bytes *name) {
   const uint8_t *dot = name->len > 0 ? memchr(name->data, '.', name->len) : NULL;
   if (!dot) return -1;
   const size_t n = (size_t)(dot - name->data);
@@ -222,24 +207,21 @@ int store_split(const store *s, bytes *name)
   return i;
 }
 
-bool name_is_reserved(bytes name)
-{
+bool name_is_reserved(bytes name) {
   return bpe_builtin_resolve((const char *)name.data, name.len) >= 0;
 }
 
 /* ---- Rows ---------------------------------------------------------------------------------- */
 
 /* S3, S4 */
-static int prepare(conn *c, place *p, failure *f)
-{
+static int prepare(conn *c, place *p, failure *f) {
   for (int watch = 0; watch < 2; watch++) {
-    char *sql = sqlite3_mprintf(
-        watch ? "SELECT 1 FROM \"%w\".sqlite_master LIMIT 0"
-              : "SELECT id, digest FROM \"%w\".bpe_model"
-                " INDEXED BY sqlite_autoindex_bpe_model_1 WHERE name = +?1", p->schema);
+    char *sql = sqlite3_mprintf(watch ? "SELECT 1 FROM \"%w\".sqlite_master LIMIT 0"
+                                      : "SELECT id, digest FROM \"%w\".bpe_model"
+                                        " INDEXED BY sqlite_autoindex_bpe_model_1 WHERE name = +?1",
+                                p->schema);
     if (!sql) return fail_code(f, SQLITE_NOMEM);
-    const int rc =
-        sqlite3_prepare_v3(c->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &p->find, NULL);
+    const int rc = sqlite3_prepare_v3(c->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &p->find, NULL);
     sqlite3_free(sql);
     if (rc == SQLITE_OK) {
       p->has_table = !watch;
@@ -253,11 +235,11 @@ static int prepare(conn *c, place *p, failure *f)
 }
 
 /* Whether the schema has anything that is called bpe_model. */
-static int look_for_foreign(conn *c, place *p, failure *f)
-{
+static int look_for_foreign(conn *c, place *p, failure *f) {
   sqlite3_stmt *stmt = NULL;
   char *sql = sqlite3_mprintf("SELECT 1 FROM \"%w\".sqlite_master WHERE name = 'bpe_model'"
-                              " COLLATE NOCASE", p->schema);
+                              " COLLATE NOCASE",
+                              p->schema);
   if (!sql) return fail_code(f, SQLITE_NOMEM);
   int rc = sqlite3_prepare_v2(c->db, sql, -1, &stmt, NULL);
   sqlite3_free(sql);
@@ -270,8 +252,7 @@ static int look_for_foreign(conn *c, place *p, failure *f)
 
 /* Steps the place's statement: SQLITE_ROW or SQLITE_DONE, SQLITE_SCHEMA if it has to be prepared
 ** differently, or a failure. SQLite says SQLITE_ERROR for both; `last`: that it is no schema. */
-static int step(conn *c, place *p, bytes name, bool last, failure *f)
-{
+static int step(conn *c, place *p, bytes name, bool last, failure *f) {
   int rc = SQLITE_OK;
   if (p->open) sqlite3_reset(p->find); /* from an earlier search */
   if (p->has_table) {
@@ -290,8 +271,7 @@ static int step(conn *c, place *p, bytes name, bool last, failure *f)
   return rc == SQLITE_ERROR && !last ? SQLITE_SCHEMA : fail_db(f, c->db, rc);
 }
 
-static int seek(conn *c, place *p, bytes name, failure *f, bool *found)
-{
+static int seek(conn *c, place *p, bytes name, failure *f, bool *found) {
   *found = false;
   for (int tries = 0; tries < MAX_TRIES; tries++) {
     if (!p->find && prepare(c, p, f) != SQLITE_OK) return f->rc;
@@ -309,8 +289,7 @@ static int seek(conn *c, place *p, bytes name, failure *f, bool *found)
   return fail_code(f, SQLITE_SCHEMA);
 }
 
-static void read_row(const place *p, stored_row *out)
-{
+static void read_row(const place *p, stored_row *out) {
   sqlite3_stmt *stmt = p->find;
   *out = (stored_row){.found = true, .schema = p->schema, .version = p->version};
   out->id = sqlite3_column_int64(stmt, 0);
@@ -319,8 +298,7 @@ static void read_row(const place *p, stored_row *out)
   if (out->sealed) memcpy(out->digest, digest, sizeof out->digest);
 }
 
-int store_seek_in(store *s, int i, bytes name, failure *f, stored_row *out)
-{
+int store_seek_in(store *s, int i, bytes name, failure *f, stored_row *out) {
   bool found;
   *out = (stored_row){.found = false};
   if (seek(s->c, &s->places[i], name, f, &found) == SQLITE_OK && found) {
@@ -329,8 +307,7 @@ int store_seek_in(store *s, int i, bytes name, failure *f, stored_row *out)
   return f->rc;
 }
 
-int store_seek(store *s, bytes name, failure *f, stored_row *out)
-{
+int store_seek(store *s, bytes name, failure *f, stored_row *out) {
   bytes rest = name;
   const int pinned = store_split(s, &rest);
   *out = (stored_row){.found = false};
@@ -342,16 +319,15 @@ int store_seek(store *s, bytes name, failure *f, stored_row *out)
     if (row.found && out->found) {
       char text[SHOWN_SIZE];
       shown(name, text);
-      return fail(f, "tokenizer is in two schemas: %s.%s and %s.%s", out->schema, text,
-                  row.schema, text);
+      return fail(f, "tokenizer is in two schemas: %s.%s and %s.%s", out->schema, text, row.schema,
+                  text);
     }
     if (row.found) *out = row;
   }
   return SQLITE_OK;
 }
 
-int store_each(store *s, int i, failure *f, stored_name *each, void *ctx)
-{
+int store_each(store *s, int i, failure *f, stored_name *each, void *ctx) {
   bool found;
   sqlite3_stmt *stmt = NULL;
   place *p = &s->places[i];
@@ -359,7 +335,8 @@ int store_each(store *s, int i, failure *f, stored_name *each, void *ctx)
   if (!p->has_table) return SQLITE_OK;
   char *sql = sqlite3_mprintf("SELECT name FROM \"%w\".bpe_model"
                               " INDEXED BY sqlite_autoindex_bpe_model_1"
-                              " WHERE name > '' ORDER BY name", p->schema);
+                              " WHERE name > '' ORDER BY name",
+                              p->schema);
   if (!sql) return fail_code(f, SQLITE_NOMEM);
   int rc = sqlite3_prepare_v2(s->c->db, sql, -1, &stmt, NULL);
   sqlite3_free(sql);

@@ -26,8 +26,7 @@ typedef struct rows {
   failure *f;
 } rows;
 
-static int open_rows(rows *r, const char *schema, const char *format)
-{
+static int open_rows(rows *r, const char *schema, const char *format) {
   char *sql = sqlite3_mprintf(format, schema);
   if (!sql) return fail_code(r->f, SQLITE_NOMEM);
   int rc = sqlite3_prepare_v2(r->c->db, sql, -1, &r->stmt, NULL);
@@ -37,22 +36,19 @@ static int open_rows(rows *r, const char *schema, const char *format)
 }
 
 /* Whether there is a next row. */
-static bool next_row(rows *r)
-{
+static bool next_row(rows *r) {
   const int rc = sqlite3_step(r->stmt);
   if (rc != SQLITE_ROW && rc != SQLITE_DONE) fail_db(r->f, r->c->db, rc);
   return rc == SQLITE_ROW;
 }
 
-static const char *column_type(rows *r, int column)
-{
+static const char *column_type(rows *r, int column) {
   static const char *const names[] = {"", "INTEGER", "REAL", "TEXT", "BLOB", "NULL"};
   return names[sqlite3_column_type(r->stmt, column)];
 }
 
 /* A value that must be an INTEGER 0 .. most. */
-static bool take_number(rows *r, int column, uint64_t most, uint64_t *out)
-{
+static bool take_number(rows *r, int column, uint64_t most, uint64_t *out) {
   const sqlite3_int64 x = sqlite3_column_int64(r->stmt, column);
   *out = (uint64_t)x;
   return x >= 0 && (uint64_t)x <= most && sqlite3_column_type(r->stmt, column) == SQLITE_INTEGER;
@@ -62,13 +58,11 @@ static bool take_number(rows *r, int column, uint64_t most, uint64_t *out)
 
 static const char *const kinds[] = {"token", "special", "added"};
 
-const char *stored_kind(bpe_kind kind)
-{
+const char *stored_kind(bpe_kind kind) {
   return kinds[kind];
 }
 
-static int bad_token(rows *r, const char *what)
-{
+static int bad_token(rows *r, const char *what) {
   char id[SHOWN_SIZE];
   bytes text = {(const uint8_t *)"", 0};
   const unsigned char *s = sqlite3_column_text(r->stmt, 0);
@@ -76,8 +70,7 @@ static int bad_token(rows *r, const char *what)
   return fail(r->f, "bpe_model_vocab, model_id %lld, id %s: %s", r->model, shown(text, id), what);
 }
 
-static int take_token(rows *r, bpe_builder *b)
-{
+static int take_token(rows *r, bpe_builder *b) {
   uint64_t id;
   int kind = 0;
   if (!take_number(r, 0, BPE_NONE - 1, &id)) return bad_token(r, "id is no number below 2^32-1");
@@ -100,8 +93,7 @@ static int take_token(rows *r, bpe_builder *b)
 
 /* ---- Merges -------------------------------------------------------------------------------- */
 
-static int bad_merge(rows *r, const char *what)
-{
+static int bad_merge(rows *r, const char *what) {
   char rank[SHOWN_SIZE];
   bytes text = {(const uint8_t *)"", 0};
   const unsigned char *s = sqlite3_column_text(r->stmt, 0);
@@ -110,8 +102,7 @@ static int bad_merge(rows *r, const char *what)
               what);
 }
 
-static int take_merge(rows *r, bpe_builder *b)
-{
+static int take_merge(rows *r, bpe_builder *b) {
   static const char *const what[] = {
       "rank is no number below 2^32-1", "left is no number below 2^32-1",
       "right is no number below 2^32-1", "id is no number below 2^32-1"};
@@ -128,25 +119,25 @@ static int take_merge(rows *r, bpe_builder *b)
 
 /* ---- The whole ----------------------------------------------------------------------------- */
 
-static int read_rows(rows *r, const char *schema, bpe_builder *b)
-{
-  open_rows(r, schema, "SELECT id, token, kind FROM \"%w\".bpe_model_vocab WHERE model_id = ?1"
-                       " ORDER BY id, token");
+static int read_rows(rows *r, const char *schema, bpe_builder *b) {
+  open_rows(r, schema,
+            "SELECT id, token, kind FROM \"%w\".bpe_model_vocab WHERE model_id = ?1"
+            " ORDER BY id, token");
   while (r->f->rc == SQLITE_OK && next_row(r)) take_token(r, b);
   sqlite3_finalize(r->stmt);
   r->stmt = NULL;
   if (r->f->rc != SQLITE_OK) return r->f->rc;
-  open_rows(r, schema, "SELECT rank, \"left\", \"right\", id, count FROM \"%w\".bpe_model_merges"
-                       " WHERE model_id = ?1 ORDER BY rank, \"left\", \"right\"");
+  open_rows(r, schema,
+            "SELECT rank, \"left\", \"right\", id, count FROM \"%w\".bpe_model_merges"
+            " WHERE model_id = ?1 ORDER BY rank, \"left\", \"right\"");
   while (r->f->rc == SQLITE_OK && next_row(r)) take_merge(r, b);
   sqlite3_finalize(r->stmt);
   r->stmt = NULL;
   return r->f->rc;
 }
 
-int stored_build(conn *c, const char *schema, sqlite3_int64 id, const stored_head *head,
-                 failure *f, bpe_model **out)
-{
+int stored_build(conn *c, const char *schema, sqlite3_int64 id, const stored_head *head, failure *f,
+                 bpe_model **out) {
   rows r = {.c = c, .model = id, .f = f};
   bpe_error e = {0};
   *out = NULL;
@@ -167,8 +158,7 @@ int stored_build(conn *c, const char *schema, sqlite3_int64 id, const stored_hea
 }
 
 /* A column that must be TEXT, or may also be NULL, which is no bytes. */
-static int head_text(rows *r, int column, const char *name, bool may_be_null, bytes *out)
-{
+static int head_text(rows *r, int column, const char *name, bool may_be_null, bytes *out) {
   const int type = sqlite3_column_type(r->stmt, column);
   *out = (bytes){(const uint8_t *)"", 0};
   if (may_be_null && type == SQLITE_NULL) return SQLITE_OK;
@@ -181,8 +171,7 @@ static int head_text(rows *r, int column, const char *name, bool may_be_null, by
   return SQLITE_OK;
 }
 
-int stored_read(conn *c, const char *schema, sqlite3_int64 id, failure *f, bpe_model **out)
-{
+int stored_read(conn *c, const char *schema, sqlite3_int64 id, failure *f, bpe_model **out) {
   rows r = {.c = c, .model = id, .f = f};
   stored_head head;
   *out = NULL;
@@ -198,8 +187,7 @@ int stored_read(conn *c, const char *schema, sqlite3_int64 id, failure *f, bpe_m
 }
 
 /* Puts `what` and the name before a message about rows. Codes that are SQLite's own stay. */
-static int about(failure *f, const char *what, const char *name, failure *inner)
-{
+static int about(failure *f, const char *what, const char *name, failure *inner) {
   if (inner->rc == SQLITE_ERROR && inner->text) {
     fail(f, "%s: %s: %s", what, name, inner->text + strlen(inner->name) + 2);
   } else if (f->rc == SQLITE_OK) {
@@ -210,15 +198,13 @@ static int about(failure *f, const char *what, const char *name, failure *inner)
   return f->rc;
 }
 
-int fail_missing(failure *f, const schema_object *o, const char *schema)
-{
+int fail_missing(failure *f, const schema_object *o, const char *schema) {
   return fail(f, "%s %.*s of schema %s is missing or not as bpe makes it", o->type,
               (int)o->name.len, o->name.data, schema);
 }
 
 int stored_load(conn *c, bytes name, const stored_row *row, failure *f, bpe_model **out,
-                schema_object *missing)
-{
+                schema_object *missing) {
   static const char unsealed[] = "tokenizer is unsealed";
   failure inner = {.name = f->name, .c = c};
   char text[SHOWN_SIZE];
@@ -226,11 +212,14 @@ int stored_load(conn *c, bytes name, const stored_row *row, failure *f, bpe_mode
   *out = NULL;
   shown(name, text);
   if (!row->sealed) { /* L1 */
-    return fail(f, "%s: %s: its rows were changed; UPDATE bpe_tokenizers SET sealed = 1 WHERE "
-                   "name = '%s' checks them", unsealed, text, text);
+    return fail(f,
+                "%s: %s: its rows were changed; UPDATE bpe_tokenizers SET sealed = 1 WHERE "
+                "name = '%s' checks them",
+                unsealed, text, text);
   }
   if (schema_check(c, row->schema, &inner, missing) == SQLITE_OK && missing->name.len > 0 &&
-      missing->type[1] == 'a') { /* tables come before triggers: a trigger means that all are there */
+      missing->type[1] ==
+          'a') { /* tables come before triggers: a trigger means that all are there */
     fail_missing(&inner, missing, row->schema);
   }
   if (inner.rc != SQLITE_OK) return about(f, unsealed, text, &inner);

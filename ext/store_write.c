@@ -33,8 +33,7 @@ typedef struct job {
 } job;
 
 /* A statement on the job's schema, which the format names with %w. */
-static int prepare(job *j, const char *format, sqlite3_stmt **out)
-{
+static int prepare(job *j, const char *format, sqlite3_stmt **out) {
   char *sql = sqlite3_mprintf(format, j->schema);
   *out = NULL;
   if (!sql) return fail_code(j->f, SQLITE_NOMEM);
@@ -43,15 +42,13 @@ static int prepare(job *j, const char *format, sqlite3_stmt **out)
   return rc == SQLITE_OK ? rc : fail_db(j->f, j->c->db, rc);
 }
 
-static int run(job *j, sqlite3_stmt *stmt, int rc)
-{
+static int run(job *j, sqlite3_stmt *stmt, int rc) {
   if (rc == SQLITE_OK) rc = sqlite3_step(stmt);
   if (rc == SQLITE_DONE) rc = sqlite3_reset(stmt);
   return rc == SQLITE_OK ? rc : fail_db(j->f, j->c->db, rc);
 }
 
-static int run_with_id(job *j, const char *format)
-{
+static int run_with_id(job *j, const char *format) {
   sqlite3_stmt *stmt;
   if (prepare(j, format, &stmt) == SQLITE_OK) run(j, stmt, sqlite3_bind_int64(stmt, 1, j->id));
   sqlite3_finalize(stmt);
@@ -60,13 +57,14 @@ static int run_with_id(job *j, const char *format)
 
 /* ---- Rows ---------------------------------------------------------------------------------- */
 
-static int write_vocab(job *j)
-{
+static int write_vocab(job *j) {
   sqlite3_stmt *stmt;
   bpe_info info;
   bpe_model_info(j->model, &info);
-  prepare(j, "INSERT INTO \"%w\".bpe_model_vocab(model_id, id, token, kind)"
-             " VALUES(?1, ?2, ?3, ?4)", &stmt);
+  prepare(j,
+          "INSERT INTO \"%w\".bpe_model_vocab(model_id, id, token, kind)"
+          " VALUES(?1, ?2, ?3, ?4)",
+          &stmt);
   if (j->f->rc == SQLITE_OK) sqlite3_bind_int64(stmt, 1, j->id);
   for (size_t i = 0; i < info.entry_count && j->f->rc == SQLITE_OK; i++) {
     const bpe_token t = bpe_model_token(j->model, i);
@@ -79,13 +77,14 @@ static int write_vocab(job *j)
   return j->f->rc;
 }
 
-static int write_merges(job *j)
-{
+static int write_merges(job *j) {
   sqlite3_stmt *stmt;
   bpe_info info;
   bpe_model_info(j->model, &info);
-  prepare(j, "INSERT INTO \"%w\".bpe_model_merges(model_id, rank, \"left\", \"right\", id, count)"
-             " VALUES(?1, ?2, ?3, ?4, ?5, ?6)", &stmt);
+  prepare(j,
+          "INSERT INTO \"%w\".bpe_model_merges(model_id, rank, \"left\", \"right\", id, count)"
+          " VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
+          &stmt);
   if (j->f->rc == SQLITE_OK) sqlite3_bind_int64(stmt, 1, j->id);
   for (size_t i = 0; i < info.merge_count && j->f->rc == SQLITE_OK; i++) {
     const bpe_merge m = bpe_model_merge(j->model, i);
@@ -102,8 +101,7 @@ static int write_merges(job *j)
 }
 
 /* The digest of the rows as they are, which must be the model's if there is one. */
-static int digest_rows(job *j)
-{
+static int digest_rows(job *j) {
   bpe_model *m;
   uint8_t meant[32];
   if (j->model) stored_build(j->c, j->schema, j->id, &j->head, j->f, &m);
@@ -117,8 +115,7 @@ static int digest_rows(job *j)
   return fail(j->f, "the rows that were stored are not those of the source");
 }
 
-static void private_func(sqlite3_context *ctx, int argc, sqlite3_value **argv)
-{
+static void private_func(sqlite3_context *ctx, int argc, sqlite3_value **argv) {
   (void)argc;
   job *j = sqlite3_value_pointer(argv[0], pointer_type);
   if (!j) {
@@ -145,8 +142,7 @@ static void private_func(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 
 /* Two specials may share an id, and the first is what it decodes to. Rows have no order but that
 ** of their bytes. */
-static int check_order(const bpe_model *m, failure *f)
-{
+static int check_order(const bpe_model *m, failure *f) {
   bpe_info info;
   bpe_model_info(m, &info);
   for (size_t i = 1; i < info.entry_count; i++) {
@@ -160,8 +156,7 @@ static int check_order(const bpe_model *m, failure *f)
   return SQLITE_OK;
 }
 
-static int next_id(job *j)
-{
+static int next_id(job *j) {
   sqlite3_stmt *stmt;
   if (prepare(j, "SELECT max(id) FROM \"%w\".bpe_model", &stmt) == SQLITE_OK) {
     const int rc = sqlite3_step(stmt);
@@ -175,18 +170,18 @@ static int next_id(job *j)
 }
 
 /* NULL where there is nothing. */
-static int bind_text(sqlite3_stmt *stmt, int i, bytes text)
-{
+static int bind_text(sqlite3_stmt *stmt, int i, bytes text) {
   if (text.len == 0) return sqlite3_bind_null(stmt, i);
   return sqlite3_bind_text64(stmt, i, (const char *)text.data, text.len, SQLITE_STATIC,
                              SQLITE_UTF8);
 }
 
-static int insert_row(job *j, bytes name)
-{
+static int insert_row(job *j, bytes name) {
   sqlite3_stmt *stmt;
-  if (prepare(j, "INSERT INTO \"%w\".bpe_model(id, name, pattern, options, stats, digest)"
-                 " SELECT ?1, ?2, ?3, ?4, ?5, bpe_private(?6)", &stmt) == SQLITE_OK) {
+  if (prepare(j,
+              "INSERT INTO \"%w\".bpe_model(id, name, pattern, options, stats, digest)"
+              " SELECT ?1, ?2, ?3, ?4, ?5, bpe_private(?6)",
+              &stmt) == SQLITE_OK) {
     int rc = sqlite3_bind_int64(stmt, 1, j->id);
     if (rc == SQLITE_OK) rc = bind_text(stmt, 2, name);
     if (rc == SQLITE_OK) rc = bind_text(stmt, 3, j->head.pattern);
@@ -201,8 +196,7 @@ static int insert_row(job *j, bytes name)
 
 /* Whether the row came to be as it was written: a trigger that someone put on our tables may have
 ** changed or skipped it. */
-static int check_row(job *j, bytes name)
-{
+static int check_row(job *j, bytes name) {
   sqlite3_stmt *stmt;
   if (prepare(j, "SELECT 1 FROM \"%w\".bpe_model WHERE id = ?1 AND name = ?2 AND digest = ?3",
               &stmt) == SQLITE_OK) {
@@ -217,8 +211,7 @@ static int check_row(job *j, bytes name)
   return j->f->rc;
 }
 
-static void delete_all(job *j)
-{
+static void delete_all(job *j) {
   run_with_id(j, "DELETE FROM \"%w\".bpe_model WHERE id = ?1");
   if (j->f->rc == SQLITE_OK) {
     run_with_id(j, "DELETE FROM \"%w\".bpe_model_vocab WHERE model_id = ?1");
@@ -229,16 +222,14 @@ static void delete_all(job *j)
 }
 
 /* What a trigger's RAISE(FAIL) or RAISE(IGNORE) leaves behind, which SQLite does not undo. */
-static void clean_up(job j)
-{
+static void clean_up(job j) {
   failure ignored = {.name = j.f->name, .c = j.c};
   j.f = &ignored;
   delete_all(&j);
   failure_clear(&ignored);
 }
 
-int stored_insert(store *s, const char *schema, bytes name, const bpe_model *m, failure *f)
-{
+int stored_insert(store *s, const char *schema, bytes name, const bpe_model *m, failure *f) {
   job j = {.c = store_conn(s), .schema = schema, .model = m, .f = f};
   bpe_info info;
   bpe_error e = {0};
@@ -261,8 +252,7 @@ int stored_insert(store *s, const char *schema, bytes name, const bpe_model *m, 
   return f->rc;
 }
 
-int stored_delete(store *s, const stored_row *row, failure *f)
-{
+int stored_delete(store *s, const stored_row *row, failure *f) {
   job j = {.c = store_conn(s), .schema = row->schema, .id = row->id, .f = f};
   store_rest(s);
   /* The trigger deletes the other rows in the same statement. Where it is missing they are
@@ -271,8 +261,7 @@ int stored_delete(store *s, const stored_row *row, failure *f)
   return f->rc;
 }
 
-int stored_rename(store *s, const stored_row *row, bytes name, failure *f)
-{
+int stored_rename(store *s, const stored_row *row, bytes name, failure *f) {
   job j = {.c = store_conn(s), .schema = row->schema, .id = row->id, .f = f};
   sqlite3_stmt *stmt;
   store_rest(s);
@@ -285,8 +274,7 @@ int stored_rename(store *s, const stored_row *row, bytes name, failure *f)
   return f->rc;
 }
 
-int stored_seal(store *s, const stored_row *row, failure *f)
-{
+int stored_seal(store *s, const stored_row *row, failure *f) {
   job j = {.c = store_conn(s), .schema = row->schema, .id = row->id, .f = f};
   sqlite3_stmt *stmt;
   store_rest(s);
@@ -303,6 +291,6 @@ int stored_seal(store *s, const stored_row *row, failure *f)
 
 /* DIRECTONLY, so that no schema can even try it. */
 const function_row store_functions[] = {
-  {"bpe_private", 1, SQLITE_UTF8 | SQLITE_DIRECTONLY, private_func},
-  {NULL, 0, 0, NULL},
+    {"bpe_private", 1, SQLITE_UTF8 | SQLITE_DIRECTONLY, private_func},
+    {NULL, 0, 0, NULL},
 };

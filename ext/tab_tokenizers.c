@@ -28,16 +28,31 @@
 #include <string.h>
 
 enum {
-  NAME, SCHEMA, VOCAB_SIZE, TOKEN_COUNT, MERGE_COUNT, PATTERN, SPECIAL_TOKENS, BOS, EOS, DIGEST,
-  SEALED, STATS, SOURCE, MERGES, OPTIONS, N_COLUMNS
+  NAME,
+  SCHEMA,
+  VOCAB_SIZE,
+  TOKEN_COUNT,
+  MERGE_COUNT,
+  PATTERN,
+  SPECIAL_TOKENS,
+  BOS,
+  EOS,
+  DIGEST,
+  SEALED,
+  STATS,
+  SOURCE,
+  MERGES,
+  OPTIONS,
+  N_COLUMNS
 };
 static const char schema[] =
     "CREATE TABLE x(name TEXT, schema TEXT, vocab_size INTEGER, token_count INTEGER,"
     " merge_count INTEGER, pattern TEXT, special_tokens TEXT, bos TEXT, eos TEXT, digest TEXT,"
     " sealed INTEGER, stats TEXT, source HIDDEN, merges HIDDEN, options HIDDEN)";
 static const char *const column_names[N_COLUMNS] = {
-    "name", "schema", "vocab_size", "token_count", "merge_count", "pattern", "special_tokens",
-    "bos", "eos", "digest", "sealed", "stats", "source", "merges", "options"};
+    "name",    "schema",         "vocab_size", "token_count", "merge_count",
+    "pattern", "special_tokens", "bos",        "eos",         "digest",
+    "sealed",  "stats",          "source",     "merges",      "options"};
 
 static const double scan_cost = 1000, lookup_cost = 100;
 static const sqlite3_int64 scan_rows = 10, lookup_rows = 1;
@@ -67,8 +82,7 @@ typedef struct tokenizers_cursor {
   char *fault; /* owned; why there is none */
 } tokenizers_cursor;
 
-static int n_builtin(void)
-{
+static int n_builtin(void) {
   int n = 0;
   while (bpe_builtin_name(n)) n++;
   return n;
@@ -76,8 +90,7 @@ static int n_builtin(void)
 
 /* ---- Table --------------------------------------------------------------------------------- */
 
-static int tokenizers_disconnect(sqlite3_vtab *vtab)
-{
+static int tokenizers_disconnect(sqlite3_vtab *vtab) {
   catalogue *t = (catalogue *)vtab;
   conn *c = t->base.c;
   if (c->store == t->store) c->store = NULL;
@@ -90,8 +103,7 @@ static int tokenizers_disconnect(sqlite3_vtab *vtab)
 }
 
 static int tokenizers_connect(sqlite3 *db, void *aux, int argc, const char *const *argv,
-                              sqlite3_vtab **out, char **error)
-{
+                              sqlite3_vtab **out, char **error) {
   conn *c = aux;
   (void)argc;
   (void)argv;
@@ -115,8 +127,7 @@ static int tokenizers_connect(sqlite3 *db, void *aux, int argc, const char *cons
 }
 
 /* Hands an equality with the column to xFilter; SQLite compares again. */
-static void use_equality(sqlite3_index_info *info, int column, int bit)
-{
+static void use_equality(sqlite3_index_info *info, int column, int bit) {
   for (int i = 0; i < info->nConstraint; i++) {
     const struct sqlite3_index_constraint *k = &info->aConstraint[i];
     if (k->iColumn != column || k->op != SQLITE_INDEX_CONSTRAINT_EQ || !k->usable) continue;
@@ -127,8 +138,7 @@ static void use_equality(sqlite3_index_info *info, int column, int bit)
   }
 }
 
-static int tokenizers_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info)
-{
+static int tokenizers_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info) {
   (void)vtab;
   info->idxNum = 0;
   use_equality(info, NAME, BY_NAME);
@@ -140,8 +150,7 @@ static int tokenizers_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info)
 
 /* ---- Rows ---------------------------------------------------------------------------------- */
 
-static int tokenizers_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **out)
-{
+static int tokenizers_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **out) {
   (void)vtab;
   tokenizers_cursor *cur = sqlite3_malloc64(sizeof *cur);
   if (!cur) return SQLITE_NOMEM;
@@ -150,23 +159,20 @@ static int tokenizers_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **out)
   return SQLITE_OK;
 }
 
-static void go_to(tokenizers_cursor *cur, int at)
-{
+static void go_to(tokenizers_cursor *cur, int at) {
   bpe_model_free(cur->own);
   sqlite3_free(cur->fault);
   *cur = (tokenizers_cursor){.base = cur->base, .rows = cur->rows, .n = cur->n, .at = at};
 }
 
-static void reset(tokenizers_cursor *cur)
-{
+static void reset(tokenizers_cursor *cur) {
   go_to(cur, 0);
   sqlite3_free(cur->rows);
   cur->rows = NULL;
   cur->n = 0;
 }
 
-static int tokenizers_close(sqlite3_vtab_cursor *base)
-{
+static int tokenizers_close(sqlite3_vtab_cursor *base) {
   tokenizers_cursor *cur = (tokenizers_cursor *)base;
   reset(cur);
   sqlite3_free(cur);
@@ -183,8 +189,7 @@ typedef struct listing {
   failure *f;
 } listing;
 
-static bool list_row(listing *l, int row)
-{
+static bool list_row(listing *l, int row) {
   tokenizers_cursor *cur = l->cur;
   if (cur->n == l->cap) {
     const int cap = l->cap * 2 + 16;
@@ -200,19 +205,16 @@ static bool list_row(listing *l, int row)
   return true;
 }
 
-static bool same(bytes a, bytes b)
-{
+static bool same(bytes a, bytes b) {
   return a.len == b.len && memcmp(a.data, b.data, a.len) == 0;
 }
 
-static bool wanted(bytes filter, const char *text, size_t len)
-{
+static bool wanted(bytes filter, const char *text, size_t len) {
   return !filter.data || same(filter, (bytes){(const uint8_t *)text, len});
 }
 
 /* C7: the number of a stored tokenizer, -1: out of memory. */
-static int number_of(catalogue *t, const char *in, bytes name)
-{
+static int number_of(catalogue *t, const char *in, bytes name) {
   for (int i = 0; i < t->n_known; i++) {
     if (strcmp(t->known[i].schema, in) == 0 && same(t->known[i].name, name)) return i;
   }
@@ -232,8 +234,7 @@ static int number_of(catalogue *t, const char *in, bytes name)
   return t->n_known++;
 }
 
-static bool list_stored(void *ctx, int place, bytes name)
-{
+static bool list_stored(void *ctx, int place, bytes name) {
   listing *l = ctx;
   if (l->name.data && !same(l->name, name)) return true;
   const int number = number_of(l->t, store_schema(l->store, place), name);
@@ -241,8 +242,7 @@ static bool list_stored(void *ctx, int place, bytes name)
   return number >= 0 && list_row(l, n_builtin() + number);
 }
 
-static int list_all(listing *l)
-{
+static int list_all(listing *l) {
   const char *name;
   for (int i = 0; (name = bpe_builtin_name(i)) != NULL; i++) {
     if (!wanted(l->name, name, strlen(name)) || !wanted(l->schema, "builtin", 7)) continue;
@@ -259,14 +259,12 @@ static int list_all(listing *l)
 }
 
 /* A filter that is no TEXT filters nothing here. False: out of memory. */
-static bool take_filter(sqlite3_value *v, bytes *out)
-{
+static bool take_filter(sqlite3_value *v, bytes *out) {
   return sqlite3_value_type(v) != SQLITE_TEXT || value_bytes(v, out);
 }
 
-static int tokenizers_filter(sqlite3_vtab_cursor *base, int idx_num, const char *idx_str,
-                             int argc, sqlite3_value **argv)
-{
+static int tokenizers_filter(sqlite3_vtab_cursor *base, int idx_num, const char *idx_str, int argc,
+                             sqlite3_value **argv) {
   (void)idx_str;
   tokenizers_cursor *cur = (tokenizers_cursor *)base;
   failure f = table_failure(base->pVtab);
@@ -280,29 +278,25 @@ static int tokenizers_filter(sqlite3_vtab_cursor *base, int idx_num, const char 
   return f.rc == SQLITE_OK ? SQLITE_OK : failure_to_vtab(&f, base->pVtab);
 }
 
-static int tokenizers_next(sqlite3_vtab_cursor *base)
-{
+static int tokenizers_next(sqlite3_vtab_cursor *base) {
   tokenizers_cursor *cur = (tokenizers_cursor *)base;
   go_to(cur, cur->at + 1);
   return SQLITE_OK;
 }
 
-static int tokenizers_eof(sqlite3_vtab_cursor *base)
-{
+static int tokenizers_eof(sqlite3_vtab_cursor *base) {
   const tokenizers_cursor *cur = (const tokenizers_cursor *)base;
   return cur->at >= cur->n;
 }
 
-static int tokenizers_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *rowid)
-{
+static int tokenizers_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *rowid) {
   const tokenizers_cursor *cur = (const tokenizers_cursor *)base;
   *rowid = cur->rows[cur->at] + 1;
   return SQLITE_OK;
 }
 
 /* The stored tokenizer with a row's number, NULL for a built-in one. */
-static const known *known_of(const catalogue *t, sqlite3_int64 row)
-{
+static const known *known_of(const catalogue *t, sqlite3_int64 row) {
   const sqlite3_int64 i = row - n_builtin();
   return i >= 0 && i < t->n_known ? &t->known[i] : NULL;
 }
@@ -310,8 +304,7 @@ static const known *known_of(const catalogue *t, sqlite3_int64 row)
 /* ---- Columns ------------------------------------------------------------------------------- */
 
 /* C4 */
-static int need_builtin(tokenizers_cursor *cur, conn *c, int builtin, failure *f)
-{
+static int need_builtin(tokenizers_cursor *cur, conn *c, int builtin, failure *f) {
   const tokenizer *t = tokenizer_loaded(c, builtin);
   if (t) {
     cur->model = t->model;
@@ -325,16 +318,14 @@ static int need_builtin(tokenizers_cursor *cur, conn *c, int builtin, failure *f
 }
 
 /* The row of a stored tokenizer; *place -1: there is no such schema any more. */
-static int seek_known(store *s, const known *k, failure *f, int *place, stored_row *row)
-{
+static int seek_known(store *s, const known *k, failure *f, int *place, stored_row *row) {
   *row = (stored_row){.found = false};
   *place = store_find_schema(s, (bytes){(const uint8_t *)k->schema, strlen(k->schema)});
   return *place < 0 ? SQLITE_OK : store_seek_in(s, *place, k->name, f, row);
 }
 
 /* C3 */
-static int need_stored(tokenizers_cursor *cur, conn *c, const known *k, failure *f)
-{
+static int need_stored(tokenizers_cursor *cur, conn *c, const known *k, failure *f) {
   int place;
   stored_row row;
   failure why = {.name = f->name, .c = c};
@@ -361,8 +352,7 @@ static int need_stored(tokenizers_cursor *cur, conn *c, const known *k, failure 
   return f->rc;
 }
 
-static int need_model(tokenizers_cursor *cur, catalogue *t, failure *f)
-{
+static int need_model(tokenizers_cursor *cur, catalogue *t, failure *f) {
   if (cur->looked) return SQLITE_OK;
   const int row = cur->rows[cur->at];
   const known *k = known_of(t, row);
@@ -372,8 +362,7 @@ static int need_model(tokenizers_cursor *cur, catalogue *t, failure *f)
   return f->rc;
 }
 
-static void special_tokens(const bpe_model *m, bpe_buffer *b)
-{
+static void special_tokens(const bpe_model *m, bpe_buffer *b) {
   bpe_info info;
   bool first = true;
   bpe_model_info(m, &info);
@@ -390,8 +379,7 @@ static void special_tokens(const bpe_model *m, bpe_buffer *b)
   bpe_buffer_append(b, "}", 1);
 }
 
-static void result_digest(const bpe_model *m, sqlite3_context *ctx)
-{
+static void result_digest(const bpe_model *m, sqlite3_context *ctx) {
   static const char digits[] = "0123456789abcdef";
   uint8_t sum[32];
   char hex[64];
@@ -405,8 +393,7 @@ static void result_digest(const bpe_model *m, sqlite3_context *ctx)
 
 /* The columns that are JSON. */
 static int json_column(const tokenizers_cursor *cur, conn *c, sqlite3_context *ctx, int column,
-                       failure *f)
-{
+                       failure *f) {
   bpe_info info = {0};
   bpe_buffer b;
   if (cur->model) bpe_model_info(cur->model, &info);
@@ -434,8 +421,7 @@ static int json_column(const tokenizers_cursor *cur, conn *c, sqlite3_context *c
 }
 
 static int model_column(tokenizers_cursor *cur, catalogue *t, sqlite3_context *ctx, int column,
-                        failure *f)
-{
+                        failure *f) {
   bpe_info info;
   if (need_model(cur, t, f) != SQLITE_OK) return f->rc;
   if (column == SEALED) {
@@ -458,8 +444,7 @@ static int model_column(tokenizers_cursor *cur, catalogue *t, sqlite3_context *c
   return SQLITE_OK;
 }
 
-static int tokenizers_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int column)
-{
+static int tokenizers_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int column) {
   tokenizers_cursor *cur = (tokenizers_cursor *)base;
   catalogue *t = (catalogue *)base->pVtab;
   failure f = table_failure(base->pVtab);
@@ -475,9 +460,7 @@ static int tokenizers_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, in
       sqlite3_result_text(ctx, bpe_builtin_name(row), -1, SQLITE_STATIC);
     }
     break;
-  case SCHEMA:
-    sqlite3_result_text(ctx, k ? k->schema : "builtin", -1, SQLITE_TRANSIENT);
-    break;
+  case SCHEMA: sqlite3_result_text(ctx, k ? k->schema : "builtin", -1, SQLITE_TRANSIENT); break;
   case SEALED:
     if (k) model_column(cur, t, ctx, column, &f);
     else sqlite3_result_int(ctx, 1);
@@ -495,51 +478,10 @@ static int tokenizers_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, in
 
 /* ---- Changes ------------------------------------------------------------------------------- */
 
-/* A name under which a tokenizer may be stored. */
-static int take_name(const store *s, sqlite3_value *v, failure *f, bytes *out)
-{
-  char text[SHOWN_SIZE];
-  if (sqlite3_value_type(v) != SQLITE_TEXT) {
-    return fail(f, "name must be TEXT, not %s", value_type_name(v));
-  }
-  if (!value_bytes(v, out)) return fail_code(f, SQLITE_NOMEM);
-  shown(*out, text);
-  if (out->len == 0) return fail(f, "name must not be empty");
-  if (memchr(out->data, 0, out->len)) return fail(f, "name must not hold a NUL: %s", text);
-  if (!bpe_utf8_valid(out->data, out->len)) return fail(f, "name is not UTF-8: %s", text);
-  if (name_is_reserved(*out)) return fail(f, "name is a built-in encoding's or a model's: %s", text);
-  bytes rest = *out;
-  const int pinned = store_split(s, &rest);
-  if (pinned < 0) return SQLITE_OK;
-  return fail(f, "name begins with that of schema %s, which would be taken for it: %s",
-              store_schema(s, pinned), text);
-}
-
-static int refuse_existing(store *s, int place, bytes name, failure *f)
-{
-  stored_row row;
-  char text[SHOWN_SIZE];
-  if (store_seek_in(s, place, name, f, &row) != SQLITE_OK || !row.found) return f->rc;
-  return fail(f, "tokenizer exists already: %s", shown(name, text));
-}
-
-static int take_schema(const store *s, sqlite3_value *v, failure *f, int *place)
-{
-  bytes name = {(const uint8_t *)"main", 4};
-  char text[SHOWN_SIZE];
-  if (!value_is_null(v) && sqlite3_value_type(v) != SQLITE_TEXT) {
-    return fail(f, "schema must be TEXT, not %s", value_type_name(v));
-  }
-  if (!value_is_null(v) && !value_bytes(v, &name)) return fail_code(f, SQLITE_NOMEM);
-  *place = store_find_schema(s, name);
-  return *place >= 0 ? SQLITE_OK : fail(f, "no such schema: %s", shown(name, text));
-}
-
 /* C2. values: the columns. */
-static int insert(catalogue *t, store *s, sqlite3_value **values, failure *f, int *number)
-{
-  static const int computed[] = {VOCAB_SIZE, TOKEN_COUNT, MERGE_COUNT, BOS, EOS, DIGEST, SEALED,
-                                 STATS};
+static int insert(catalogue *t, store *s, sqlite3_value **values, failure *f, int *number) {
+  static const int computed[] = {VOCAB_SIZE, TOKEN_COUNT, MERGE_COUNT, BOS,
+                                 EOS,        DIGEST,      SEALED,      STATS};
   const store_input in = {values[SOURCE], values[MERGES], values[PATTERN], values[SPECIAL_TOKENS],
                           values[OPTIONS]};
   bytes name;
@@ -550,9 +492,9 @@ static int insert(catalogue *t, store *s, sqlite3_value **values, failure *f, in
       return fail(f, "%s is computed and cannot be given", column_names[computed[i]]);
     }
   }
-  if (take_name(s, values[NAME], f, &name) != SQLITE_OK ||
-      take_schema(s, values[SCHEMA], f, &place) != SQLITE_OK ||
-      refuse_existing(s, place, name, f) != SQLITE_OK ||
+  if (store_take_name(s, values[NAME], f, &name) != SQLITE_OK ||
+      store_take_schema(s, values[SCHEMA], f, &place) != SQLITE_OK ||
+      store_refuse(s, place, name, f) != SQLITE_OK ||
       store_import(t->base.c, &in, f, &m) != SQLITE_OK) {
     return f->rc;
   }
@@ -563,8 +505,7 @@ static int insert(catalogue *t, store *s, sqlite3_value **values, failure *f, in
   return f->rc;
 }
 
-static int seal(store *s, const known *k, const stored_row *row, sqlite3_value *v, failure *f)
-{
+static int seal(store *s, const known *k, const stored_row *row, sqlite3_value *v, failure *f) {
   failure ignored = {.name = f->name, .c = f->c};
   bpe_model *m;
   schema_object missing;
@@ -583,8 +524,7 @@ static int seal(store *s, const known *k, const stored_row *row, sqlite3_value *
 }
 
 /* C5 */
-static int update(store *s, const known *k, sqlite3_value **values, failure *f)
-{
+static int update(store *s, const known *k, sqlite3_value **values, failure *f) {
   int place;
   stored_row row;
   bytes name;
@@ -596,13 +536,12 @@ static int update(store *s, const known *k, sqlite3_value **values, failure *f)
   if (!row.found) return fail(f, "the tokenizer was removed meanwhile");
   if (!sqlite3_value_nochange(values[SEALED])) seal(s, k, &row, values[SEALED], f);
   if (f->rc != SQLITE_OK || sqlite3_value_nochange(values[NAME])) return f->rc;
-  if (take_name(s, values[NAME], f, &name) != SQLITE_OK || same(name, k->name)) return f->rc;
-  if (refuse_existing(s, place, name, f) == SQLITE_OK) stored_rename(s, &row, name, f);
+  if (store_take_name(s, values[NAME], f, &name) != SQLITE_OK || same(name, k->name)) return f->rc;
+  if (store_refuse(s, place, name, f) == SQLITE_OK) stored_rename(s, &row, name, f);
   return f->rc;
 }
 
-static int delete(store *s, const known *k, failure *f)
-{
+static int delete (store *s, const known *k, failure *f) {
   int place;
   stored_row row;
   if (seek_known(s, k, f, &place, &row) != SQLITE_OK || !row.found) return f->rc;
@@ -611,8 +550,7 @@ static int delete(store *s, const known *k, failure *f)
 
 /* argv: the old rowid; the new one; the columns. */
 static int change(catalogue *t, store *s, int argc, sqlite3_value **argv, failure *f,
-                  sqlite3_int64 *rowid)
-{
+                  sqlite3_int64 *rowid) {
   int number = -1;
   if (value_is_null(argv[0])) {
     if (!value_is_null(argv[1])) return fail(f, "rowid is computed and cannot be given");
@@ -625,14 +563,13 @@ static int change(catalogue *t, store *s, int argc, sqlite3_value **argv, failur
     const char *name = row >= 0 && row < n_builtin() ? bpe_builtin_name((int)row) : "";
     return fail(f, "built-in encodings cannot be changed: %s", name);
   }
-  if (argc == 1) return delete(s, k, f);
+  if (argc == 1) return delete (s, k, f);
   if (sqlite3_value_int64(argv[1]) - 1 != row) return fail(f, "rowid cannot be updated");
   return update(s, k, argv + 2, f);
 }
 
 static int tokenizers_update(sqlite3_vtab *vtab, int argc, sqlite3_value **argv,
-                             sqlite3_int64 *rowid)
-{
+                             sqlite3_int64 *rowid) {
   catalogue *t = (catalogue *)vtab;
   failure f = table_failure(vtab);
   store *s = store_begin(t->base.c, &f);

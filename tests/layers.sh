@@ -48,7 +48,7 @@ import_minbpe: import published
 import_gpt2: bytelevel import
 import_plain: import
 import_stages: import published
-import_hf: bytelevel import_stages
+import_hf: bytelevel import_stages utf8
 export: bytelevel doc model
 export_text: bytelevel export published utf8
 export_hf: bytelevel doc export published

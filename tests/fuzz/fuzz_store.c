@@ -42,8 +42,8 @@ static const char *const edits[] = {
     "UPDATE bpe_model SET digest = (SELECT digest FROM saved WHERE id = 1 + ?2 % 2) WHERE id = 1 + ?1 % 2",
     "UPDATE bpe_model SET name = ?3 WHERE id = 1 + ?1 % 2",
     "UPDATE bpe_model SET id = ?3 WHERE id = 1 + ?1 % 2",
-    "INSERT OR REPLACE INTO bpe_model SELECT 1 + ?2 % 2, name, pattern, options, stats, digest FROM saved"
-    " WHERE id = 1 + ?1 % 2 AND ?3 IS NOT NULL",
+    ("INSERT OR REPLACE INTO bpe_model SELECT 1 + ?2 % 2, name, pattern, options, stats, digest"
+     " FROM saved WHERE id = 1 + ?1 % 2 AND ?3 IS NOT NULL"),
     "UPDATE bpe_model SET options = '{\"format\":1,\"regex\":true}', pattern = ?3 WHERE id = 1 + ?1 % 2",
     "DELETE FROM bpe_model WHERE id = 1 + ?1 % 2 AND ?2 + ?3 > 0",
     "UPDATE bpe_tokenizers SET sealed = 1 WHERE schema = 'main' AND (?1 OR ?2 OR ?3 OR 1)",
