@@ -125,7 +125,7 @@ class Fastokens:
         self.tokenizer = fastokens.Tokenizer.from_tiktoken(files['tiktoken'], encoding=name)
 
     def ids(self, rows):
-        return [self.tokenizer.encode_ordinary(row) for row in rows]
+        return [self.tokenizer.encode_ordinary(row).ids for row in rows]
 
     def run(self, rows):
         return len(self.tokenizer.encode_batch_flat(rows)[0]) // 4
