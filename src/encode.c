@@ -282,7 +282,7 @@ bpe_status bpe_walk_start(bpe_walk *w, const void *text, size_t len, const bpe_w
                        f.start, quote_bytes(&q, w->text + f.start, f.len));
   }
   const bpe_status st = begin_stretch(w, 0, e);
-  if (st == BPE_OK) w->phase = PHASE_BOS;
+  if (st == BPE_OK) w->phase = w->options.document ? PHASE_BOS : PHASE_TEXT;
   return st;
 }
 
