@@ -151,6 +151,18 @@ static uint32_t put_ids(piece_table *t, const uint32_t *ids, size_t n) {
   return place;
 }
 
+/* Whether s begins with the bytes of a token; it has `len` bytes, and the token not more. */
+static inline bool begins_with(const vocab *v, const vocab_entry *e, const uint8_t *s, size_t len) {
+  const uint8_t *bytes = vocab_bytes(v, e);
+  uint64_t a, b;
+  if (e->len > sizeof a || len < sizeof a || v->slab_cap - e->offset < sizeof a)
+    return memcmp(s, bytes, e->len) == 0;
+  memcpy(&a, s, sizeof a); /* one comparison, without a branch on the length */
+  memcpy(&b, bytes, sizeof b);
+  const unsigned rest = 64 - 8 * e->len;
+  return (LITTLE_ENDIAN_WORDS ? (a ^ b) << rest : (a ^ b) >> rest) == 0;
+}
+
 /* Whether the bytes of these ids are s. */
 static bool spells(const piece_table *t, const uint8_t *ids, size_t n, const uint8_t *s,
                    size_t len) {
@@ -158,10 +170,7 @@ static bool spells(const piece_table *t, const uint8_t *ids, size_t n, const uin
     const size_t k = vocab_find_id(t->v, packed_id(ids, i));
     if (k == t->v->n_entries) return false;
     const vocab_entry *e = &t->v->entries[k];
-    if (e->len > len) return false;
-    const uint8_t *bytes = vocab_bytes(t->v, e);
-    for (size_t j = 0; j < e->len; j++)
-      if (s[j] != bytes[j]) return false;
+    if (e->len > len || !begins_with(t->v, e, s, len)) return false;
     s += e->len;
     len -= e->len;
   }
