@@ -53,7 +53,7 @@ OOM_TESTS := $(patsubst %,tests/sql/%.test,oom auxdata bugs_decode bugs_special 
 STATIC_FLAGS := -DSQLITE_CORE -DSLT_STATIC
 
 .PHONY: all test unit prop windows recipes oom sql vectors demo exports layers selftest replay poison \
-  test-static asan ubsan tsan valgrind fuzz bench bench-peers perf-guard perf-keep lint format-check test-fixtures test-models \
+  test-static plain asan ubsan tsan valgrind fuzz bench bench-peers perf-guard perf-keep lint format-check test-fixtures test-models \
   test-current \
   install uninstall clean help
 
@@ -236,6 +236,13 @@ tsan: ## the training tests, which are what has threads, under ThreadSanitizer
 	@tests/run.sh build/tsan/tally build/tsan/bin/unit_train
 	@tests/run.sh build/tsan/tally build/tsan/bin/prop_train --cases 4001
 	@tests/run.sh --sum build/tsan/tally
+
+plain: ## the core's tests on plain C, without what this processor has beyond it
+	@rm -f build/plain/tally
+	@$(MAKE) --no-print-directory B=build/plain CFLAGS="-O2 -g -DPLAIN_C" unit test-static \
+	  build/plain/bin/prop
+	@tests/run.sh build/plain/tally build/plain/bin/prop --cases 100000 --core
+	@tests/run.sh --sum build/plain/tally
 
 VALGRIND := valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite,possible
 
