@@ -38,7 +38,7 @@ int fail_db(failure *f, sqlite3 *db, int rc)
 }
 
 int fail_text(failure *f, const bpe_error *e) {
-  return fail(f, "%s", e->text);
+  return fail(f, "%s", e != NULL ? e->text : "failed");
 }
 
 int fail_status(failure *f, bpe_status status, const bpe_error *e) {

@@ -271,8 +271,17 @@ static int step(conn *c, place *p, bytes name, bool last, failure *f) {
   return rc == SQLITE_ERROR && !last ? SQLITE_SCHEMA : fail_db(f, c->db, rc);
 }
 
+/* The temporary schema has no database behind it until something is put there, and a look into it
+** would make one, to be looked into each time. */
+static bool is_open(conn *c, const place *p) {
+  unsigned version;
+  return sqlite3_file_control(c->db, p->schema, SQLITE_FCNTL_DATA_VERSION, &version) !=
+         SQLITE_ERROR;
+}
+
 static int seek(conn *c, place *p, bytes name, failure *f, bool *found) {
   *found = false;
+  if (!p->find && !is_open(c, p)) return SQLITE_OK;
   for (int tries = 0; tries < MAX_TRIES; tries++) {
     if (!p->find && prepare(c, p, f) != SQLITE_OK) return f->rc;
     const bool fresh = p->seen != p->version;

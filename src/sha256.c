@@ -67,9 +67,8 @@ void sha256_add(sha256 *h, const void *bytes, size_t len) {
 
 void sha256_end(sha256 *h, uint8_t out[32]) {
   const uint64_t bits = h->len * 8;
-  static const uint8_t one = 0x80, zero = 0;
-  sha256_add(h, &one, 1);
-  while (h->len % 64 != 56) sha256_add(h, &zero, 1);
+  static const uint8_t padding[64] = {0x80};
+  sha256_add(h, padding, 1 + (119 - h->len % 64) % 64); /* up to 8 bytes before a block's end */
   uint8_t tail[8];
   for (int i = 0; i < 8; i++) tail[i] = (uint8_t)(bits >> (56 - 8 * i));
   sha256_add(h, tail, 8);
