@@ -18,44 +18,44 @@ static ALWAYS_INLINE size_t list_bits(uint64_t bits, size_t base, size_t *list) 
 }
 
 /* The loop of machine X for one family, which is a constant where this is used. */
-#define BLOCK_LOOP(X, TARGET)                                                                \
-  BLOCK_CLASSIFIER(X, TARGET)                                                                \
-  TARGET static ALWAYS_INLINE size_t X##_loop(const block_rules *r, int family, const uint8_t *s, \
-                                       size_t len, size_t at, size_t *ends, size_t max) {    \
-    size_t n = 0;                                                                            \
-    uint8_t copy[BLOCK];                                                                     \
-    while (n + BLOCK <= max) {                                                               \
-      const uint8_t *block = s + at;                                                         \
-      unsigned known = BLOCK;                                                                \
-      if (len - at < BLOCK) {                                                                \
-        if (len - at < LEAST_TAIL) break;                                                    \
-        known = (unsigned)(len - at);                                                        \
-        memset(copy, 0, sizeof copy);                                                        \
-        block = memcpy(copy, block, known);                                                  \
-      }                                                                                      \
-      block_masks m;                                                                         \
-      X##_classify(block, known, family == FAMILY_O200K, &m);                                \
-      uint64_t starts = 0;                                                                   \
-      if (m.known == 0) break;                                                               \
-      if (family == FAMILY_GPT2) starts = starts_gpt2(&m, block);                            \
-      if (family == FAMILY_CL100K) starts = starts_cl100k(&m, block, r->max_digits);         \
-      if (family == FAMILY_O200K)                                                            \
-        starts = starts_o200k(&m, block, r->max_digits, r->contractions);                    \
-      if (starts == 0) break;                                                                \
-      n += list_bits(starts, at, ends + n);                                                  \
-      at += highest_bit(starts);                                                             \
-    }                                                                                        \
-    return n;                                                                                \
+#define BLOCK_LOOP(X, TARGET)                                                                      \
+  BLOCK_CLASSIFIER(X, TARGET)                                                                      \
+  TARGET static ALWAYS_INLINE size_t X##_loop(const block_rules *r, int family, const uint8_t *s,  \
+                                              size_t len, size_t at, size_t *ends, size_t max) {   \
+    size_t n = 0;                                                                                  \
+    uint8_t copy[BLOCK];                                                                           \
+    while (n + BLOCK <= max) {                                                                     \
+      const uint8_t *block = s + at;                                                               \
+      unsigned known = BLOCK;                                                                      \
+      if (len - at < BLOCK) {                                                                      \
+        if (len - at < LEAST_TAIL) break;                                                          \
+        known = (unsigned)(len - at);                                                              \
+        memset(copy, 0, sizeof copy);                                                              \
+        block = memcpy(copy, block, known);                                                        \
+      }                                                                                            \
+      block_masks m;                                                                               \
+      X##_classify(block, known, family == FAMILY_O200K, &m);                                      \
+      uint64_t starts = 0;                                                                         \
+      if (m.known == 0) break;                                                                     \
+      if (family == FAMILY_GPT2) starts = starts_gpt2(&m, block);                                  \
+      if (family == FAMILY_CL100K) starts = starts_cl100k(&m, block, r->max_digits);               \
+      if (family == FAMILY_O200K)                                                                  \
+        starts = starts_o200k(&m, block, r->max_digits, r->contractions);                          \
+      if (starts == 0) break;                                                                      \
+      n += list_bits(starts, at, ends + n);                                                        \
+      at += highest_bit(starts);                                                                   \
+    }                                                                                              \
+    return n;                                                                                      \
   }
 
-#define BLOCK_VARIANT(X, TARGET)                                                             \
-  BLOCK_LOOP(X, TARGET)                                                                      \
-  TARGET static size_t X##_list(const block_rules *r, const uint8_t *s, size_t len,          \
-                                size_t from, size_t *ends, size_t max) {                     \
-    if (r->family == FAMILY_GPT2) return X##_loop(r, FAMILY_GPT2, s, len, from, ends, max);  \
-    if (r->family == FAMILY_CL100K) return X##_loop(r, FAMILY_CL100K, s, len, from, ends, max); \
-    if (r->family == FAMILY_O200K) return X##_loop(r, FAMILY_O200K, s, len, from, ends, max); \
-    return 0;                                                                                \
+#define BLOCK_VARIANT(X, TARGET)                                                                   \
+  BLOCK_LOOP(X, TARGET)                                                                            \
+  TARGET static size_t X##_list(const block_rules *r, const uint8_t *s, size_t len, size_t from,   \
+                                size_t *ends, size_t max) {                                        \
+    if (r->family == FAMILY_GPT2) return X##_loop(r, FAMILY_GPT2, s, len, from, ends, max);        \
+    if (r->family == FAMILY_CL100K) return X##_loop(r, FAMILY_CL100K, s, len, from, ends, max);    \
+    if (r->family == FAMILY_O200K) return X##_loop(r, FAMILY_O200K, s, len, from, ends, max);      \
+    return 0;                                                                                      \
   }
 
 static bool always(void) {

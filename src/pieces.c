@@ -5,8 +5,8 @@ enum {
   LINE = 64,
   LEAST_LINES = 4,
   LEAST_POOL = 4 * PIECES_LONGEST * PACKED,
-  POOL_PARTS = 8,  /* of the ring, made free one at a time */
-  POOL_SHARE = 7   /* sixteenths of all that the pool gets */
+  POOL_PARTS = 8, /* of the ring, made free one at a time */
+  POOL_SHARE = 7  /* sixteenths of all that the pool gets */
 };
 
 /* In the rest of a long piece's value: its ids are kept, not its bytes. */

@@ -1,6 +1,7 @@
 /* pieces.h - a bounded table of pieces and the ids that they became, for one coder.
 **
-** A piece of up to 15 bytes is its own key (key.h), so no bytes are followed to tell it from others.
+** A piece of up to 15 bytes is its own key (key.h), so no bytes are followed to tell it from
+*others.
 ** Three keys and what they stand for fill one cache line:
 **
 **     | key 16 | key 16 | key 16 | value 4 | value 4 | value 4 | 0 |
@@ -28,9 +29,9 @@ enum {
   PIECES_LONGEST = 255,
   PIECES_WAYS = 3,
   PIECES_BATCH = 256,
-  VALUE_BITS = 24,     /* of an id or a place */
-  PACKED = 3,          /* bytes of a kept id */
-  PACKED_SLACK = 16    /* bytes that may be read from any place on */
+  VALUE_BITS = 24,  /* of an id or a place */
+  PACKED = 3,       /* bytes of a kept id */
+  PACKED_SLACK = 16 /* bytes that may be read from any place on */
 };
 
 /* What stands for an id or a place where there is none to be had. */

@@ -46,12 +46,25 @@ static uint32_t below(uint32_t n) {
   return (uint32_t)((state >> 32) * n >> 32);
 }
 
-static const char *const prose[] = {"th", "e", "a", "in", "er", "on", "re", "st", "en", "ti", "or",
-                                    "al", "ing", "tion", "ly", "es", "un", "ex", "co", "pr", "o"};
-static const char *const scripts[] = {"\xd0\xbf\xd1\x80", "\xd0\xbe", "\xd1\x81\xd1\x82", "\xe7\x9a\x84",
-                                      "\xe4\xb8\xad", "\xe6\x96\x87", "\xed\x95\x9c", "\xea\xb5\xad",
-                                      "\xd9\x85", "\xd9\x86", "\xc3\xa9", "\xce\xb1\xce\xbb", "ti", "e",
-                                      "\xe3\x81\xae", "\xe3\x82\x8b"};
+static const char *const prose[] = {"th", "e",  "a",  "in", "er", "on",  "re",
+                                    "st", "en", "ti", "or", "al", "ing", "tion",
+                                    "ly", "es", "un", "ex", "co", "pr",  "o"};
+static const char *const scripts[] = {"\xd0\xbf\xd1\x80",
+                                      "\xd0\xbe",
+                                      "\xd1\x81\xd1\x82",
+                                      "\xe7\x9a\x84",
+                                      "\xe4\xb8\xad",
+                                      "\xe6\x96\x87",
+                                      "\xed\x95\x9c",
+                                      "\xea\xb5\xad",
+                                      "\xd9\x85",
+                                      "\xd9\x86",
+                                      "\xc3\xa9",
+                                      "\xce\xb1\xce\xbb",
+                                      "ti",
+                                      "e",
+                                      "\xe3\x81\xae",
+                                      "\xe3\x82\x8b"};
 
 static void make_words(char words[][WORD], const char *const *parts, uint32_t n_parts) {
   for (int i = 0; i < WORDS; i++) {
@@ -91,13 +104,15 @@ static void make_prose(void) {
 }
 
 static void make_code(void) {
-  static const char *const between[] = {"(", "):\n    ", " = ", "_", ".", ";\n\n\t\t", "->", " == 0x1f",
-                                        "[12345]", "\n        ", " /* ", " */\n", "\"", "Get"};
+  static const char *const between[] = {
+      "(",        "):\n    ", " = ",        "_",    ".",     ";\n\n\t\t", "->",
+      " == 0x1f", "[12345]",  "\n        ", " /* ", " */\n", "\"",        "Get"};
   make_text(prose, sizeof prose / sizeof *prose, between, sizeof between / sizeof *between);
 }
 
 static void make_scripts(void) {
-  static const char *const between[] = {"\xe3\x80\x82", "\xef\xbc\x8c", " ", "", "", ", ", "\n", " 12 "};
+  static const char *const between[] = {"\xe3\x80\x82", "\xef\xbc\x8c", " ",   "", "",
+                                        ", ",           "\n",           " 12 "};
   make_text(scripts, sizeof scripts / sizeof *scripts, between, sizeof between / sizeof *between);
 }
 
@@ -136,8 +151,9 @@ static void encode(int width) {
     bpe_buffer b;
     const size_t len = text_len - at < ROW ? text_len - at : ROW;
     bpe_buffer_init(&b, &memory, 0);
-    const bpe_status st = width == 0 ? bpe_encode_json(coder, text + at, len, NULL, &error, &b)
-                                     : bpe_encode_packed(coder, text + at, len, width, NULL, &error, &b);
+    const bpe_status st = width == 0
+                              ? bpe_encode_json(coder, text + at, len, NULL, &error, &b)
+                              : bpe_encode_packed(coder, text + at, len, width, NULL, &error, &b);
     if (st != BPE_OK) abort();
     result += b.len;
     bpe_buffer_clear(&b);
