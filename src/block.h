@@ -110,6 +110,25 @@ AVX2_TARGET static ALWAYS_INLINE avx2_text avx2_folded(avx2_text t) {
 }
 #endif
 
+#ifdef HAVE_AVX512
+typedef struct avx512_text {
+  __m512i v;
+} avx512_text;
+
+AVX512_TARGET static ALWAYS_INLINE avx512_text avx512_load(const uint8_t *s) {
+  return (avx512_text){_mm512_loadu_si512((const void *)s)};
+}
+
+AVX512_TARGET static ALWAYS_INLINE uint64_t avx512_range(avx512_text t, int low, int high) {
+  const __m512i d = _mm512_sub_epi8(t.v, _mm512_set1_epi8((char)low));
+  return _mm512_cmple_epu8_mask(d, _mm512_set1_epi8((char)(high - low)));
+}
+
+AVX512_TARGET static ALWAYS_INLINE avx512_text avx512_folded(avx512_text t) {
+  return (avx512_text){_mm512_or_si512(t.v, _mm512_set1_epi8(0x20))};
+}
+#endif
+
 #ifdef HAVE_NEON
 typedef struct neon_text {
   uint8x16_t v[4];

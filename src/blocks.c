@@ -64,6 +64,9 @@ static bool always(void) {
 
 #define ANY_TARGET
 
+#ifdef HAVE_AVX512
+BLOCK_VARIANT(avx512, AVX512_TARGET)
+#endif
 #ifdef HAVE_AVX2
 BLOCK_VARIANT(avx2, AVX2_TARGET)
 #endif
@@ -80,6 +83,9 @@ static const struct variant {
   blocks_list *list;
   bool (*runs)(void);
 } variants[] = {
+#ifdef HAVE_AVX512
+    {"avx512", avx512_list, avx512_runs},
+#endif
 #ifdef HAVE_AVX2
     {"avx2", avx2_list, avx2_runs},
 #endif

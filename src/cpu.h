@@ -1,7 +1,8 @@
 /* cpu.h - what the compiler and the processor can do beyond plain C.
 **
 ** The build is for the baseline of its machine. Code for more than that is in functions of their
-** own, marked AVX2_TARGET, which only run after avx2_runs() has said yes; each has a twin in plain
+** own, marked AVX2_TARGET or AVX512_TARGET, which only run after avx2_runs() or avx512_runs() has said
+** yes; each has a twin in plain
 ** C, or in what the baseline has, that gives the same answer. With PLAIN_C there is plain C alone,
 ** which is what `make plain` tests.
 */
@@ -37,6 +38,16 @@
 static inline bool avx2_runs(void) {
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
          __builtin_cpu_supports("popcnt");
+}
+#endif
+
+#ifdef HAVE_AVX2
+#define HAVE_AVX512 1
+#define AVX512_TARGET __attribute__((target("avx2,bmi,lzcnt,popcnt,avx512f,avx512bw,avx512vl")))
+
+static inline bool avx512_runs(void) {
+  return avx2_runs() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512vl");
 }
 #endif
 

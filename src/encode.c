@@ -517,7 +517,7 @@ static ALWAYS_INLINE bpe_status append_ids(form f, size_t at, const uint32_t *id
 
 static ALWAYS_INLINE uint8_t *write_run(form f, const bpe_coder *c, size_t *i, uint8_t *to) {
 #ifdef HAVE_AVX2
-  if (f == FORM_32 && c->pieces.wide) return avx2_write_kept_32(&c->pieces, &c->batch, i, to);
+  if (f == FORM_32 && c->pieces.width != WIDTH_16) return avx2_write_kept_32(&c->pieces, &c->batch, i, to);
 #endif
   if (f == FORM_32) return write_kept_32(&c->pieces, &c->batch, i, to);
   return write_kept(f, &c->pieces, &c->batch, i, to);

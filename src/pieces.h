@@ -42,6 +42,9 @@ typedef struct piece_line {
   uint32_t values[PIECES_WAYS + 1]; /* 0: empty; the last is always 0 */
 } piece_line;
 
+/* Bytes that are compared at once: one key, two with AVX2, a whole line with AVX-512. */
+enum piece_width { WIDTH_16, WIDTH_32, WIDTH_64 };
+
 typedef struct piece_table {
   bpe_alloc alloc;
   const vocab *v;    /* borrowed */
@@ -51,7 +54,7 @@ typedef struct piece_table {
   uint8_t *pool; /* owned; a ring, and PACKED_SLACK more */
   uint32_t pool_cap;
   uint32_t pool_at, pool_free; /* the next place; no value points between it and pool_free */
-  bool wide;                   /* keys are compared by AVX2 */
+  enum piece_width width;      /* how keys are compared here */
   uint32_t n_dropped;          /* changes when values, even those just looked up, may be void */
 } piece_table;
 

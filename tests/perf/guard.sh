@@ -12,7 +12,7 @@ set -u
 program=$1
 keep=${2-}
 here=$(dirname "$0")
-machine=$("$program" --machine)
+machine=$(valgrind -q "$program" --machine) # as valgrind has it
 compiler=$(${CC:-cc} --version | head -n 1)
 file=$here/$machine.txt
 passed=0 failed=0
