@@ -41,13 +41,14 @@ static inline bool avx2_runs(void) {
 }
 #endif
 
-#ifdef HAVE_AVX2
+#if defined(HAVE_AVX2) && defined(__LP64__)
 #define HAVE_AVX512 1
-#define AVX512_TARGET __attribute__((target("avx2,bmi,lzcnt,popcnt,avx512f,avx512bw,avx512vl")))
+#define AVX512_TARGET \
+  __attribute__((target("avx2,bmi,lzcnt,popcnt,avx512f,avx512bw,avx512vl,avx512vbmi2")))
 
 static inline bool avx512_runs(void) {
   return avx2_runs() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512vl");
+         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vbmi2");
 }
 #endif
 

@@ -103,7 +103,7 @@ class Gigatoken:
 
 class Toktok:
     """toktok-rs, which only counts: all rows in one call."""
-    package, needed, step, first = 'toktok-rs', False, 8, False
+    package, needed, step, first = 'toktok-rs', False, 1, False
 
     def __init__(self, name, _files):
         import toktok
@@ -118,7 +118,7 @@ class Toktok:
 
 class Fastokens:
     """fastokens, all rows in one call that gives one flat array."""
-    package, needed, step, first = 'fastokens', False, 8, False
+    package, needed, step, first = 'fastokens', False, 1, False
 
     def __init__(self, name, files):
         import fastokens
