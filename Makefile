@@ -53,7 +53,7 @@ OOM_TESTS := $(patsubst %,tests/sql/%.test,oom auxdata bugs_decode bugs_special 
 STATIC_FLAGS := -DSQLITE_CORE -DSLT_STATIC
 
 .PHONY: all test unit prop windows recipes oom sql vectors demo exports layers selftest replay poison \
-  test-static asan ubsan tsan valgrind fuzz bench lint format-check test-fixtures test-models \
+  test-static plain asan ubsan tsan valgrind fuzz bench bench-peers perf-guard perf-keep lint format-check test-fixtures test-models \
   test-current \
   install uninstall clean help
 
@@ -92,6 +92,10 @@ $(B)/models/%.o: tests/models/%.c
 $(B)/bench/%.o: tests/bench/%.c
 	@mkdir -p $(@D)
 	$(CC) $(FLAGS) $(SQLITE_CFLAGS) -c -o $@ $<
+
+$(B)/perf/%.o: tests/perf/%.c
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) -c -o $@ $<
 
 $(B)/fuzz/%.o: tests/fuzz/%.c
 	@mkdir -p $(@D)
@@ -134,6 +138,8 @@ $(B)/bin/store_c-static: $(B)/tests-static/store_c.o $(GLUE_STATIC) $(CORE)
 $(B)/bin/replay-%: $(B)/fuzz/fuzz_%.o $(B)/fuzz/replay.o $(ORACLE) $(GLUE_STATIC) $(CORE)
 	$(LINK)
 $(B)/bin/bench: $(BENCH)
+	$(LINK)
+$(B)/bin/perf: $(B)/perf/perf.o $(CORE)
 	$(LINK)
 
 -include $(wildcard $(B)/*/*.d)
@@ -231,6 +237,13 @@ tsan: ## the training tests, which are what has threads, under ThreadSanitizer
 	@tests/run.sh build/tsan/tally build/tsan/bin/prop_train --cases 4001
 	@tests/run.sh --sum build/tsan/tally
 
+plain: ## the core's tests on plain C, without what this processor has beyond it
+	@rm -f build/plain/tally
+	@$(MAKE) --no-print-directory B=build/plain CFLAGS="-O2 -g -DPLAIN_C" unit test-static \
+	  build/plain/bin/prop
+	@tests/run.sh build/plain/tally build/plain/bin/prop --cases 100000 --core
+	@tests/run.sh --sum build/plain/tally
+
 VALGRIND := valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite,possible
 
 valgrind: $(B)/bin/slt $(B)/bin/unit_merge $(B)/bin/unit_encode $(EXT) ## SQL tests and two rooms under valgrind
@@ -306,6 +319,15 @@ format-check: ## sources are as .clang-format has them (prints what is not)
 
 bench: $(EXT) $(B)/bin/bench ## speed through SQL, beside PyPI tiktoken
 	tests/bench/bench.sh $(B)/bin/bench
+
+bench-peers: $(EXT) ## the fastest tokenizers there are, over the same rows, by turns
+	tests/bench/bench.sh --peers
+
+perf-guard: $(B)/bin/perf ## instructions of each fast path, against those kept (needs valgrind)
+	CC="$(CC)" tests/perf/guard.sh $(B)/bin/perf
+
+perf-keep: $(B)/bin/perf ## keep what perf-guard counts now
+	CC="$(CC)" tests/perf/guard.sh $(B)/bin/perf --keep
 
 install: $(EXT) ## copy the extension to PREFIX/lib/sqlite3
 	install -d $(DESTDIR)$(PREFIX)/lib/sqlite3

@@ -110,6 +110,25 @@ AVX2_TARGET static ALWAYS_INLINE avx2_text avx2_folded(avx2_text t) {
 }
 #endif
 
+#ifdef HAVE_AVX512
+typedef struct avx512_text {
+  __m512i v;
+} avx512_text;
+
+AVX512_TARGET static ALWAYS_INLINE avx512_text avx512_load(const uint8_t *s) {
+  return (avx512_text){_mm512_loadu_si512((const void *)s)};
+}
+
+AVX512_TARGET static ALWAYS_INLINE uint64_t avx512_range(avx512_text t, int low, int high) {
+  const __m512i d = _mm512_sub_epi8(t.v, _mm512_set1_epi8((char)low));
+  return _mm512_cmple_epu8_mask(d, _mm512_set1_epi8((char)(high - low)));
+}
+
+AVX512_TARGET static ALWAYS_INLINE avx512_text avx512_folded(avx512_text t) {
+  return (avx512_text){_mm512_or_si512(t.v, _mm512_set1_epi8(0x20))};
+}
+#endif
+
 #ifdef HAVE_NEON
 typedef struct neon_text {
   uint8x16_t v[4];
@@ -188,8 +207,8 @@ static ALWAYS_INLINE uint64_t next_chars(uint64_t firsts, uint64_t cont) {
 ** be caseless letters, or, where case does not matter, letters. */
 static ALWAYS_INLINE void classify_beyond_ascii(const uint8_t *s, block_masks *m, uint64_t firsts,
                                                 uint64_t letters, bool cases) {
-  const unsigned stop = CLASS_BIT(CLASS_SPACE) | CLASS_BIT(CLASS_NUMBER) |
-                        (cases ? CLASS_BIT(CLASS_MARK) : 0);
+  const unsigned stop =
+      CLASS_BIT(CLASS_SPACE) | CLASS_BIT(CLASS_NUMBER) | (cases ? CLASS_BIT(CLASS_MARK) : 0);
   uint64_t upper = 0, caseless = letters;
   const unsigned last = highest_bit(firsts);
   const unsigned last_len = s[last] < 0xe0 ? 2 : s[last] < 0xf0 ? 3 : 4;
@@ -217,27 +236,27 @@ static ALWAYS_INLINE void classify_beyond_ascii(const uint8_t *s, block_masks *m
 /* Classifies s[0 .. BLOCK), of which `known` bytes are text, for machine X. Of first bytes, E5-E9
 ** mean U+5000-9FFF and EB-EC U+B000-CFFF, all letters without case; D0-D1 mean U+0400-047F, all
 ** letters. */
-#define BLOCK_CLASSIFIER(X, TARGET)                                                          \
-  TARGET static ALWAYS_INLINE void X##_classify(const uint8_t *s, unsigned known, bool cases,       \
-                                         block_masks *m) {                                   \
-    const X##_text t = X##_load(s);                                                          \
-    const uint64_t high = X##_range(t, 0x80, 0xff);                                          \
-    m->letter = X##_range(X##_folded(t), 'a', 'z');                                          \
-    m->upper = cases ? X##_range(t, 'A', 'Z') : 0;                                           \
-    m->caseless = 0;                                                                         \
-    m->digit = X##_range(t, '0', '9');                                                       \
-    m->blank = X##_range(t, ' ', ' ');                                                       \
-    m->space = X##_range(t, 9, 13) | m->blank;                                               \
-    m->newline = X##_range(t, '\n', '\n') | X##_range(t, '\r', '\r');                        \
-    m->quote = X##_range(t, '\'', '\'');                                                     \
-    m->slash = cases ? X##_range(t, '/', '/') : 0;                                           \
-    m->cont = 0;                                                                             \
-    m->known = known;                                                                        \
-    if (high == 0) return;                                                                   \
-    m->cont = X##_range(t, 0x80, 0xbf);                                                      \
-    uint64_t letters = X##_range(t, 0xe5, 0xe9) | X##_range(t, 0xeb, 0xec);                  \
-    if (!cases) letters |= X##_range(t, 0xd0, 0xd1);                                         \
-    classify_beyond_ascii(s, m, high & ~m->cont, letters, cases);                            \
+#define BLOCK_CLASSIFIER(X, TARGET)                                                                \
+  TARGET static ALWAYS_INLINE void X##_classify(const uint8_t *s, unsigned known, bool cases,      \
+                                                block_masks *m) {                                  \
+    const X##_text t = X##_load(s);                                                                \
+    const uint64_t high = X##_range(t, 0x80, 0xff);                                                \
+    m->letter = X##_range(X##_folded(t), 'a', 'z');                                                \
+    m->upper = cases ? X##_range(t, 'A', 'Z') : 0;                                                 \
+    m->caseless = 0;                                                                               \
+    m->digit = X##_range(t, '0', '9');                                                             \
+    m->blank = X##_range(t, ' ', ' ');                                                             \
+    m->space = X##_range(t, 9, 13) | m->blank;                                                     \
+    m->newline = X##_range(t, '\n', '\n') | X##_range(t, '\r', '\r');                              \
+    m->quote = X##_range(t, '\'', '\'');                                                           \
+    m->slash = cases ? X##_range(t, '/', '/') : 0;                                                 \
+    m->cont = 0;                                                                                   \
+    m->known = known;                                                                              \
+    if (high == 0) return;                                                                         \
+    m->cont = X##_range(t, 0x80, 0xbf);                                                            \
+    uint64_t letters = X##_range(t, 0xe5, 0xe9) | X##_range(t, 0xeb, 0xec);                        \
+    if (!cases) letters |= X##_range(t, 0xd0, 0xd1);                                               \
+    classify_beyond_ascii(s, m, high & ~m->cont, letters, cases);                                  \
   }
 
 #endif

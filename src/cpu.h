@@ -1,8 +1,10 @@
 /* cpu.h - what the compiler and the processor can do beyond plain C.
 **
 ** The build is for the baseline of its machine. Code for more than that is in functions of their
-** own, marked AVX2_TARGET, which only run after avx2_runs() has said yes; each has a twin in plain
-** C, or in what the baseline has, that gives the same answer.
+** own, marked AVX2_TARGET or AVX512_TARGET, which only run after avx2_runs() or avx512_runs() has said
+** yes; each has a twin in plain
+** C, or in what the baseline has, that gives the same answer. With PLAIN_C there is plain C alone,
+** which is what `make plain` tests.
 */
 #ifndef CPU_H
 #define CPU_H
@@ -23,12 +25,12 @@
 #define LITTLE_ENDIAN_WORDS 0
 #endif
 
-#if defined(__SSE2__)
+#if defined(__SSE2__) && !defined(PLAIN_C)
 #include <emmintrin.h>
 #define HAVE_SSE2 1
 #endif
 
-#if defined(__SSE2__) && defined(__GNUC__)
+#if defined(__SSE2__) && defined(__GNUC__) && !defined(PLAIN_C)
 #include <immintrin.h>
 #define HAVE_AVX2 1
 #define AVX2_TARGET __attribute__((target("avx2,bmi,lzcnt,popcnt")))
@@ -39,7 +41,18 @@ static inline bool avx2_runs(void) {
 }
 #endif
 
-#if defined(__ARM_NEON) && defined(__aarch64__)
+#if defined(HAVE_AVX2) && defined(__LP64__)
+#define HAVE_AVX512 1
+#define AVX512_TARGET \
+  __attribute__((target("avx2,bmi,lzcnt,popcnt,avx512f,avx512bw,avx512vl,avx512vbmi2")))
+
+static inline bool avx512_runs(void) {
+  return avx2_runs() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vbmi2");
+}
+#endif
+
+#if defined(__ARM_NEON) && defined(__aarch64__) && !defined(PLAIN_C)
 #include <arm_neon.h>
 #define HAVE_NEON 1
 #endif

@@ -16,6 +16,7 @@
 */
 #include "encode.h"
 
+#include "form.h"
 #include "pieces.h"
 
 enum {
@@ -292,7 +293,7 @@ bpe_status bpe_walk_start(bpe_walk *w, const void *text, size_t len, const bpe_w
                        f.start, quote_bytes(&q, w->text + f.start, f.len));
   }
   const bpe_status st = begin_stretch(w, 0, e);
-  if (st == BPE_OK) w->phase = PHASE_BOS;
+  if (st == BPE_OK) w->phase = w->options.document ? PHASE_BOS : PHASE_TEXT;
   return st;
 }
 
@@ -382,7 +383,7 @@ bpe_status bpe_walk_next(bpe_walk *w, bpe_piece *p, bpe_error *e) {
   return BPE_DONE;
 }
 
-/* ---- Many pieces ------------------------------------------------------------------------------ */
+/* ---- Many pieces -------------------------------------------------------------------------- */
 
 /* The next pieces can be taken by the batch: there are some, they need no work of their own, and
 ** none can fail in a way that must name the first place. */
@@ -391,9 +392,9 @@ static bool has_batches(const bpe_walk *w) {
          !w->coder->model->lacks_bytes;
 }
 
-/* (Inline, or a compiler may find that it does nothing.) Fetches what will be looked at first of each piece that the table did not have: its place among
+/* Fetches what will be looked at first of each piece that the table did not have: its place among
 ** the tokens, then the token that may be there, then its bytes. One after the other these would be
-** waited for. */
+** waited for. (Inline, or a compiler may find that this does nothing.) */
 static ALWAYS_INLINE void fetch_tokens(const vocab *v, const piece_batch *b) {
   uint32_t tokens[2 * PIECES_BATCH];
   size_t n = 0;
@@ -405,6 +406,7 @@ static ALWAYS_INLINE void fetch_tokens(const vocab *v, const piece_batch *b) {
     tokens[n] = (uint32_t)slot - 1;
     n += slot >> 32 == key_hash(k) >> 32 && (uint32_t)slot != 0;
   }
+  /* cppcheck-suppress uninitvar */
   for (size_t i = 0; i < n; i++) PREFETCH(&v->entries[tokens[i]]);
   for (size_t i = 0; i < n; i++) PREFETCH(vocab_bytes(v, &v->entries[tokens[i]]));
 }
@@ -454,7 +456,7 @@ static bpe_status count_stretch(bpe_walk *w, uint64_t most, uint64_t *sum, bpe_e
   return st;
 }
 
-/* ---- Whole texts ------------------------------------------------------------------------------ */
+/* ---- Whole texts -------------------------------------------------------------------------- */
 
 /* Counts a text whose walk has begun, or until there are more than `most`. */
 static bpe_status count_walk(bpe_walk *w, uint64_t most, bpe_error *e, uint64_t *sum) {
@@ -500,67 +502,7 @@ bpe_status bpe_fits(bpe_coder *c, const void *text, size_t len, const bpe_walk_o
   return st;
 }
 
-/* ---- Forms of ids ----------------------------------------------------------------------------- */
-
-typedef enum form { FORM_JSON, FORM_16, FORM_32 } form;
-
-/* Bytes of an id at most, in each form; writers may write FORM_SLACK bytes more. */
-static const size_t most_bytes[] = {11, 2, 4};
-/* Bytes that four bytes of text usually give: one id and a bit. */
-static const size_t usual_bytes[] = {6, 2, 4};
-enum { FORM_SLACK = 16 };
-
-static ALWAYS_INLINE void put_word(uint8_t *to, uint64_t word) {
-#if LITTLE_ENDIAN_WORDS
-  memcpy(to, &word, 8);
-#else
-  for (int k = 0; k < 8; k++) to[k] = (uint8_t)(word >> 8 * k);
-#endif
-}
-
-/* Decimal digits and a comma. Below 10^8 the number is cut into two halves of four digits, these
-** into quarters of two, those into digits, each in a lane of its own of one word; the leading
-** zeros are then shifted out. */
-static ALWAYS_INLINE uint8_t *write_decimal(uint8_t *to, uint32_t id) {
-  if (id < 100000000) {
-    const uint64_t halves = id / 10000 | (uint64_t)(id % 10000) << 32;
-    const uint64_t hundreds = halves * 10486 >> 20 & UINT64_C(0x0000007f0000007f);
-    const uint64_t quarters = hundreds | (halves - 100 * hundreds) << 16;
-    const uint64_t tens = quarters * 103 >> 10 & UINT64_C(0x000f000f000f000f);
-    const uint64_t digits = tens | (quarters - 10 * tens) << 8;
-    const unsigned zeros = (unsigned)__builtin_ctzll(digits | UINT64_C(1) << 56) / 8;
-    put_word(to, (digits | UINT64_C(0x3030303030303030)) >> 8 * zeros);
-    to += 8 - zeros;
-  } else {
-    uint8_t digits[10];
-    size_t at = sizeof digits;
-    do digits[--at] = (uint8_t)('0' + id % 10);
-    while ((id /= 10) != 0);
-    memcpy(to, digits + at, sizeof digits - at);
-    to += sizeof digits - at;
-  }
-  *to++ = ',';
-  return to;
-}
-
-static ALWAYS_INLINE uint8_t *write_32(uint8_t *to, uint32_t id) {
-#if LITTLE_ENDIAN_WORDS
-  memcpy(to, &id, 4);
-#else
-  for (int k = 0; k < 4; k++) to[k] = (uint8_t)(id >> 8 * k);
-#endif
-  return to + 4;
-}
-
-/* Writes one id; NULL if it does not fit. */
-static ALWAYS_INLINE uint8_t *write_id(form f, uint8_t *to, uint32_t id) {
-  if (f == FORM_JSON) return write_decimal(to, id);
-  if (f == FORM_32) return write_32(to, id);
-  if (id > UINT16_MAX) return NULL;
-  to[0] = (uint8_t)id;
-  to[1] = (uint8_t)(id >> 8);
-  return to + 2;
-}
+/* ---- Encoding ----------------------------------------------------------------------------- */
 
 static bpe_status too_wide(size_t at, uint32_t id, bpe_error *e) {
   return set_error(e, BPE_TOOBIG, at, "id does not fit in 16 bits: %lu", (unsigned long)id);
@@ -583,70 +525,9 @@ static ALWAYS_INLINE bpe_status append_ids(form f, size_t at, const uint32_t *id
   return buffer_status(out, e);
 }
 
-/* Writes the ids of the batch's pieces from *at on, up to the first whose ids are not kept or do not
-** fit. Returns where they end; *at: that piece. */
-static ALWAYS_INLINE uint8_t *write_kept(form f, const piece_table *t, const piece_batch *b,
-                                         size_t *at, uint8_t *to) {
-  size_t i = *at;
-  for (; i < b->n && pieces_has_ids(b->values[i]); i++) {
-    const uint32_t value = b->values[i];
-    const uint8_t *const ids = pieces_ids(t, value);
-    const size_t n = pieces_count(value);
-    uint8_t *end = write_id(f, to, pieces_first_id(value, ids));
-    for (size_t k = 1; k < n && end != NULL; k++) end = write_id(f, end, packed_id(ids, k));
-    if (end == NULL) break;
-    to = end;
-  }
-  *at = i;
-  return to;
-}
-
-/* The same for FORM_32. Most pieces have one id, few more than four, so four are written, whatever
-** the number: a branch on it would often be guessed wrong. */
-static uint8_t *write_kept_32(const piece_table *t, const piece_batch *b, size_t *at, uint8_t *to) {
-  const size_t n_pieces = b->n;
-  size_t i = *at;
-  for (; i < n_pieces && pieces_has_ids(b->values[i]); i++) {
-    const uint32_t value = b->values[i];
-    const uint8_t *const ids = pieces_ids(t, value);
-    const size_t n = pieces_count(value);
-    write_32(to, pieces_first_id(value, ids));
-    for (size_t k = 1; k < 4; k++) write_32(to + 4 * k, packed_id(ids, k));
-    for (size_t k = 4; k < n; k++) write_32(to + 4 * k, packed_id(ids, k));
-    to += 4 * n;
-  }
-  *at = i;
-  return to;
-}
-
-#ifdef HAVE_AVX2
-AVX2_TARGET static uint8_t *avx2_write_kept_32(const piece_table *t, const piece_batch *b,
-                                               size_t *at, uint8_t *to) {
-  const piece_table table = *t; /* a copy: what is written is no part of it */
-  const size_t n_pieces = b->n;
-  size_t i = *at;
-  const __m128i spread =
-      _mm_setr_epi8(0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, -1);
-  for (; i < n_pieces && pieces_has_ids(b->values[i]); i++) {
-    const uint32_t value = b->values[i];
-    const uint8_t *const ids = pieces_ids(&table, value);
-    const size_t n = pieces_count(value);
-    const __m128i four =
-        _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(const void *)ids), spread);
-    const uint32_t first = (uint32_t)_mm_cvtsi128_si32(four);
-    _mm_storeu_si128((__m128i *)(void *)to, four);
-    write_32(to, n == 1 ? value & NO_IDS : first);
-    for (size_t k = 4; k < n; k++) write_32(to + 4 * k, packed_id(ids, k));
-    to += 4 * n;
-  }
-  *at = i;
-  return to;
-}
-#endif
-
 static ALWAYS_INLINE uint8_t *write_run(form f, const bpe_coder *c, size_t *i, uint8_t *to) {
 #ifdef HAVE_AVX2
-  if (f == FORM_32 && c->pieces.wide) return avx2_write_kept_32(&c->pieces, &c->batch, i, to);
+  if (f == FORM_32 && c->pieces.width != WIDTH_16) return avx2_write_kept_32(&c->pieces, &c->batch, i, to);
 #endif
   if (f == FORM_32) return write_kept_32(&c->pieces, &c->batch, i, to);
   return write_kept(f, &c->pieces, &c->batch, i, to);

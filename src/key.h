@@ -13,7 +13,7 @@
 
 enum {
   KEY_BYTES = 15,
-  KEY_SLACK = 16, /* bytes that are read where a short piece begins */
+  KEY_SLACK = 16,   /* bytes that are read where a short piece begins */
   KEY_HASHED = 256, /* bytes that the hash is of, at most, and eight more */
   KEY_LONG = 255    /* instead of the length, where the key is a hash */
 };

@@ -57,8 +57,8 @@ typedef struct vocab_merge {
 enum {
   PAIR_ID_BITS = 21,
   PAIR_ORDER_BITS = 22,
-  PAIR_LINE = 8,   /* slots that are searched at once */
-  FILTER_BITS = 8  /* of the bitmap for each pair, at least */
+  PAIR_LINE = 8,  /* slots that are searched at once */
+  FILTER_BITS = 8 /* of the bitmap for each pair, at least */
 };
 
 #define PAIR_NO_ORDER ((UINT32_C(1) << PAIR_ORDER_BITS) - 1)
@@ -77,8 +77,8 @@ typedef struct pair_map {
   size_t n_lines;   /* of PAIR_LINE slots */
   uint64_t *filter; /* owned */
   uint64_t filter_mask;
-  uint32_t order;   /* of the merge added last */
-  bool regular;     /* a merge's id is its order + first_id */
+  uint32_t order; /* of the merge added last */
+  bool regular;   /* a merge's id is its order + first_id */
   uint32_t first_id;
 } pair_map;
 
@@ -127,8 +127,7 @@ static inline pair_slot *pair_map_slot(const pair_map *m, uint64_t hash, uint32_
                                        uint32_t right) {
   const size_t n = m->n_lines * PAIR_LINE;
   size_t i = pair_map_line(m, hash) * PAIR_LINE;
-  while (m->slots[i].left != BPE_NONE &&
-         (m->slots[i].left != left || m->slots[i].right != right))
+  while (m->slots[i].left != BPE_NONE && (m->slots[i].left != left || m->slots[i].right != right))
     i = i + 1 == n ? 0 : i + 1;
   return &m->slots[i];
 }

@@ -5,18 +5,26 @@ enum {
   LINE = 64,
   LEAST_LINES = 4,
   LEAST_POOL = 4 * PIECES_LONGEST * PACKED,
-  POOL_PARTS = 8,  /* of the ring, made free one at a time */
-  POOL_SHARE = 7   /* sixteenths of all that the pool gets */
+  POOL_PARTS = 8, /* of the ring, made free one at a time */
+  POOL_SHARE = 7  /* sixteenths of all that the pool gets */
 };
 
 /* In the rest of a long piece's value: its ids are kept, not its bytes. */
 #define HAS_IDS (UINT32_C(1) << (VALUE_BITS - 1))
 
+static enum piece_width best_width(void) {
+#ifdef HAVE_AVX512
+  if (avx512_runs()) return WIDTH_64;
+#endif
+#ifdef HAVE_AVX2
+  if (avx2_runs()) return WIDTH_32;
+#endif
+  return WIDTH_16;
+}
+
 bool pieces_init(piece_table *t, const bpe_alloc *a, const vocab *v, size_t bytes) {
   *t = (piece_table){.alloc = *a, .v = v};
-#ifdef HAVE_AVX2
-  t->wide = avx2_runs();
-#endif
+  t->width = best_width();
   size_t pool = bytes / 16 * POOL_SHARE;
   if (pool < LEAST_POOL) pool = LEAST_POOL;
   if (pool >= HAS_IDS) pool = HAS_IDS - 1;
@@ -115,6 +123,18 @@ AVX2_TARGET static ALWAYS_INLINE unsigned avx2_place_in(const piece_line *line,
 }
 #endif
 
+#ifdef HAVE_AVX512
+AVX512_TARGET static ALWAYS_INLINE unsigned avx512_place_in(const piece_line *line,
+                                                            const piece_key *k) {
+  const __m512i key =
+      _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)(const void *)k));
+  const __mmask8 equal =
+      _mm512_cmpeq_epi64_mask(_mm512_loadu_si512((const void *)line->keys), key);
+  const unsigned m = (unsigned)equal;
+  return (unsigned)__builtin_ctz((m & m >> 1 & 0x15) | 0x40) >> 1;
+}
+#endif
+
 /* ---- The pool ----------------------------------------------------------------------------- */
 
 /* Drops the values that point to pool[from .. to). */
@@ -151,6 +171,18 @@ static uint32_t put_ids(piece_table *t, const uint32_t *ids, size_t n) {
   return place;
 }
 
+/* Whether s begins with the bytes of a token; it has `len` bytes, and the token not more. */
+static inline bool begins_with(const vocab *v, const vocab_entry *e, const uint8_t *s, size_t len) {
+  const uint8_t *bytes = vocab_bytes(v, e);
+  uint64_t a, b;
+  if (e->len > sizeof a || len < sizeof a || v->slab_cap - e->offset < sizeof a)
+    return memcmp(s, bytes, e->len) == 0;
+  memcpy(&a, s, sizeof a); /* one comparison, without a branch on the length */
+  memcpy(&b, bytes, sizeof b);
+  const unsigned rest = 64 - 8 * e->len;
+  return (LITTLE_ENDIAN_WORDS ? (a ^ b) << rest : (a ^ b) >> rest) == 0;
+}
+
 /* Whether the bytes of these ids are s. */
 static bool spells(const piece_table *t, const uint8_t *ids, size_t n, const uint8_t *s,
                    size_t len) {
@@ -158,10 +190,7 @@ static bool spells(const piece_table *t, const uint8_t *ids, size_t n, const uin
     const size_t k = vocab_find_id(t->v, packed_id(ids, i));
     if (k == t->v->n_entries) return false;
     const vocab_entry *e = &t->v->entries[k];
-    if (e->len > len) return false;
-    const uint8_t *bytes = vocab_bytes(t->v, e);
-    for (size_t j = 0; j < e->len; j++)
-      if (s[j] != bytes[j]) return false;
+    if (e->len > len || !begins_with(t->v, e, s, len)) return false;
     s += e->len;
     len -= e->len;
   }
@@ -244,6 +273,15 @@ static uint64_t sum_up(piece_batch *b) {
   return sum;
 }
 
+#ifdef HAVE_AVX512
+AVX512_TARGET static void avx512_first_look(piece_batch *b) {
+  for (size_t i = 0, n = b->n; i < n; i++) {
+    const piece_probe *p = &b->probes[i];
+    b->values[i] = p->line->values[avx512_place_in(p->line, &p->key)];
+  }
+}
+#endif
+
 #ifdef HAVE_AVX2
 AVX2_TARGET static void avx2_first_look(piece_batch *b) {
   for (size_t i = 0, n = b->n; i < n; i++) {
@@ -272,18 +310,26 @@ AVX2_TARGET static uint64_t avx2_sum_up(piece_batch *b) {
 }
 #endif
 
-uint64_t pieces_lookup(const piece_table *t, piece_batch *b) {
-  uint64_t sum;
-#ifdef HAVE_AVX2
-  if (t->wide) {
-    avx2_first_look(b);
-    sum = avx2_sum_up(b);
-  } else
-#endif
-  {
-    first_look(b);
-    sum = sum_up(b);
+static uint64_t look_first(const piece_table *t, piece_batch *b) {
+#ifdef HAVE_AVX512
+  if (t->width == WIDTH_64) {
+    avx512_first_look(b);
+    return avx2_sum_up(b);
   }
+#endif
+#ifdef HAVE_AVX2
+  if (t->width == WIDTH_32) {
+    avx2_first_look(b);
+    return avx2_sum_up(b);
+  }
+#endif
+  (void)t;
+  first_look(b);
+  return sum_up(b);
+}
+
+uint64_t pieces_lookup(const piece_table *t, piece_batch *b) {
+  uint64_t sum = look_first(t, b);
   size_t still = 0;
   for (size_t m = 0; m < b->n_missed; m++) {
     const uint32_t i = b->missed[m];

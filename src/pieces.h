@@ -1,6 +1,7 @@
 /* pieces.h - a bounded table of pieces and the ids that they became, for one coder.
 **
-** A piece of up to 15 bytes is its own key (key.h), so no bytes are followed to tell it from others.
+** A piece of up to 15 bytes is its own key (key.h), so no bytes are followed to tell it from
+*others.
 ** Three keys and what they stand for fill one cache line:
 **
 **     | key 16 | key 16 | key 16 | value 4 | value 4 | value 4 | 0 |
@@ -28,9 +29,9 @@ enum {
   PIECES_LONGEST = 255,
   PIECES_WAYS = 3,
   PIECES_BATCH = 256,
-  VALUE_BITS = 24,     /* of an id or a place */
-  PACKED = 3,          /* bytes of a kept id */
-  PACKED_SLACK = 16    /* bytes that may be read from any place on */
+  VALUE_BITS = 24,  /* of an id or a place */
+  PACKED = 3,       /* bytes of a kept id */
+  PACKED_SLACK = 16 /* bytes that may be read from any place on */
 };
 
 /* What stands for an id or a place where there is none to be had. */
@@ -41,6 +42,9 @@ typedef struct piece_line {
   uint32_t values[PIECES_WAYS + 1]; /* 0: empty; the last is always 0 */
 } piece_line;
 
+/* Bytes that are compared at once: one key, two with AVX2, a whole line with AVX-512. */
+enum piece_width { WIDTH_16, WIDTH_32, WIDTH_64 };
+
 typedef struct piece_table {
   bpe_alloc alloc;
   const vocab *v;    /* borrowed */
@@ -50,7 +54,7 @@ typedef struct piece_table {
   uint8_t *pool; /* owned; a ring, and PACKED_SLACK more */
   uint32_t pool_cap;
   uint32_t pool_at, pool_free; /* the next place; no value points between it and pool_free */
-  bool wide;                   /* keys are compared by AVX2 */
+  enum piece_width width;      /* how keys are compared here */
   uint32_t n_dropped;          /* changes when values, even those just looked up, may be void */
 } piece_table;
 

@@ -83,8 +83,9 @@ static ALWAYS_INLINE uint64_t starts_gpt2(const block_masks *m, const uint8_t *s
   const uint64_t other = ~(letter | digit | space);
   unsigned last = starts_decided(space, m->known);
   const uint64_t not_taken = ~(m->blank << 1);
-  uint64_t starts = first_of_run(space) | (space & ~(space >> 1)) |
-                    ((first_of_run(letter) | first_of_run(digit) | first_of_run(other)) & not_taken);
+  uint64_t starts =
+      first_of_run(space) | (space & ~(space >> 1)) |
+      ((first_of_run(letter) | first_of_run(digit) | first_of_run(other)) & not_taken);
   for (uint64_t quotes = m->quote & first_of_run(other) & not_taken; quotes != 0;
        quotes &= quotes - 1) {
     const unsigned i = lowest_bit(quotes);

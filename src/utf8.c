@@ -13,16 +13,16 @@
 #include <string.h>
 
 #ifdef HAVE_AVX2
-enum { /* faults of a byte and the one before it */
-  SHORT_CHAR = 1,    /* first byte, then no continuation */
-  LONG_CHAR = 2,     /* ASCII, then continuation */
-  OVERLONG_3 = 4,    /* E0, then below A0 */
-  TOO_LARGE = 8,     /* F4, then 90 and up, or F5 and up */
-  SURROGATE = 16,    /* ED, then A0 and up */
-  OVERLONG_2 = 32,   /* C0 and C1 */
-  OVERLONG_4 = 64,   /* F0, then below 90; F5 and up, then below 90 */
-  TWO_CONTS = 128,   /* none if a third or fourth byte is due */
-  ANY_LOW = SHORT_CHAR | LONG_CHAR | TWO_CONTS
+enum {                  /* faults of a byte and the one before it */
+       SHORT_CHAR = 1,  /* first byte, then no continuation */
+       LONG_CHAR = 2,   /* ASCII, then continuation */
+       OVERLONG_3 = 4,  /* E0, then below A0 */
+       TOO_LARGE = 8,   /* F4, then 90 and up, or F5 and up */
+       SURROGATE = 16,  /* ED, then A0 and up */
+       OVERLONG_2 = 32, /* C0 and C1 */
+       OVERLONG_4 = 64, /* F0, then below 90; F5 and up, then below 90 */
+       TWO_CONTS = 128, /* none if a third or fourth byte is due */
+       ANY_LOW = SHORT_CHAR | LONG_CHAR | TWO_CONTS
 };
 
 #define TWICE(...) _mm256_setr_epi8(__VA_ARGS__, __VA_ARGS__)
@@ -36,9 +36,9 @@ AVX2_TARGET static ALWAYS_INLINE __m256i faults_of(__m256i bytes, __m256i before
       TWICE(l, l, l, l, l, l, l, l, c, c, c, c, SHORT_CHAR | OVERLONG_2, SHORT_CHAR,
             SHORT_CHAR | OVERLONG_3 | SURROGATE, SHORT_CHAR | TOO_LARGE | OVERLONG_4);
   const __m256i by_first_low =
-      TWICE(FAULTS(ANY_LOW | OVERLONG_2 | OVERLONG_3 | OVERLONG_4), FAULTS(ANY_LOW | OVERLONG_2),
-            a, a, FAULTS(ANY_LOW | TOO_LARGE), large, large, large, large, large, large, large,
-            large, FAULTS(ANY_LOW | TOO_LARGE | OVERLONG_4 | SURROGATE), large, large);
+      TWICE(FAULTS(ANY_LOW | OVERLONG_2 | OVERLONG_3 | OVERLONG_4), FAULTS(ANY_LOW | OVERLONG_2), a,
+            a, FAULTS(ANY_LOW | TOO_LARGE), large, large, large, large, large, large, large, large,
+            FAULTS(ANY_LOW | TOO_LARGE | OVERLONG_4 | SURROGATE), large, large);
   const char cont = FAULTS(LONG_CHAR | OVERLONG_2 | TWO_CONTS), s = SHORT_CHAR;
   const __m256i by_second_high =
       TWICE(s, s, s, s, s, s, s, s, FAULTS(cont | OVERLONG_3 | OVERLONG_4),

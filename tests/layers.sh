@@ -29,7 +29,8 @@ merge: vocab utf8
 model: normalize special split vocab
 builder: merge model
 model_digest: model sha256
-encode: merge model pieces
+form: pieces
+encode: merge model pieces form
 natural: utf8
 rewalk: encode merge model vocab utf8
 window: rewalk natural utf8 encode merge model
