@@ -28,7 +28,7 @@ size_t scan_piece(const scan_rules *, const uint8_t *s, size_t len);
 ** scan_piece, many at a time. s is well-formed; max >= SCAN_LEAST. Returns how many; 0: len is 0. */
 enum { SCAN_LEAST = 64 };
 size_t scan_pieces(const scan_rules *, const uint8_t *s, size_t len, size_t *ends, size_t max);
-size_t scan_pieces_by(blocks_list *, const scan_rules *, const uint8_t *s, size_t len,
+size_t scan_pieces_by(blocks_list *list, const scan_rules *r, const uint8_t *s, size_t len,
                       size_t *ends, size_t max); /* by a variant of one's choice */
 
 /* Given a piece s[from .. end): whether the one that starts at `at` inside it, in what is left of s,
