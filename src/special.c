@@ -120,7 +120,8 @@ static size_t same_up_to(const uint8_t *a, const uint8_t *b, size_t at, size_t n
 
 /* Index of the longest name that begins text, or n. Adds to *work. */
 static size_t longest_at(const bpe_finder *f, const uint8_t *text, size_t len, size_t *work) {
-  size_t low = 0, high = f->n, best = f->n, at = 0;
+  size_t low = 0, high = f->n, at = 0;
+  size_t best = high;
   while (low < high) {
     const name_entry *x = &f->names[low], *y = &f->names[high - 1];
     const size_t from = at;
