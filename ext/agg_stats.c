@@ -34,23 +34,20 @@ typedef struct stats {
   uint64_t texts, bytes, tokens;
 } stats;
 
-static void stats_clear(stats *s)
-{
+static void stats_clear(stats *s) {
   bpe_walk_free(s->walk);
   call_release(s->call);
   sqlite3_free(s->slots);
   *s = (stats){.failed = s->failed};
 }
 
-static slot *find_slot(slot *slots, size_t mask, uint32_t id)
-{
+static slot *find_slot(slot *slots, size_t mask, uint32_t id) {
   size_t i = (size_t)(id * UINT32_C(0x9e3779b1) >> 7) & mask;
   while (slots[i].occurrences != 0 && slots[i].id != id) i = (i + 1) & mask;
   return &slots[i];
 }
 
-static bool grow(stats *s)
-{
+static bool grow(stats *s) {
   const size_t n = s->slots ? 2 * (s->mask + 1) : FIRST_SLOTS;
   slot *slots = sqlite3_malloc64((sqlite3_uint64)n * sizeof *slots);
   if (!slots) return false;
@@ -64,8 +61,7 @@ static bool grow(stats *s)
   return true;
 }
 
-static bool add_ids(stats *s, const uint32_t *ids, size_t n)
-{
+static bool add_ids(stats *s, const uint32_t *ids, size_t n) {
   for (size_t i = 0; i < n; i++) {
     if ((!s->slots || s->n >= s->mask / 2) && !grow(s)) return false;
     slot *t = find_slot(s->slots, s->mask, ids[i]);
@@ -79,8 +75,7 @@ static bool add_ids(stats *s, const uint32_t *ids, size_t n)
   return true;
 }
 
-static int add_text(stats *s, bytes text, failure *f)
-{
+static int add_text(stats *s, bytes text, failure *f) {
   bpe_error e = {0};
   bpe_piece p;
   s->texts++;
@@ -92,16 +87,14 @@ static int add_text(stats *s, bytes text, failure *f)
   return st == BPE_DONE ? SQLITE_OK : fail_status(f, st, &e);
 }
 
-static int begin_group(stats *s, conn *c, sqlite3_value *name, failure *f)
-{
+static int begin_group(stats *s, conn *c, sqlite3_value *name, failure *f) {
   bpe_error e = {0};
   if (call_new(c, name, NULL, FOR_COUNT, f, &s->call) != SQLITE_OK) return f->rc;
   const bpe_status st = bpe_walk_new(s->call->tok->coder, &e, &s->walk);
   return st == BPE_OK ? SQLITE_OK : fail_status(f, st, &e);
 }
 
-static void stats_step(sqlite3_context *ctx, int argc, sqlite3_value **argv)
-{
+static void stats_step(sqlite3_context *ctx, int argc, sqlite3_value **argv) {
   conn *c = sqlite3_user_data(ctx);
   failure f = {.name = "bpe_token_stats", .c = c};
   sqlite3_value *name = argc > 1 ? argv[1] : NULL;
@@ -126,8 +119,7 @@ static void stats_step(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 }
 
 /* Moves the slots in use to the front, in order of id; the map is none afterwards. */
-static void sort_slots(stats *s)
-{
+static void sort_slots(stats *s) {
   size_t n = 0;
   for (size_t i = 0; i <= s->mask; i++) {
     if (s->slots[i].occurrences != 0) s->slots[n++] = s->slots[i];
@@ -142,14 +134,12 @@ static void sort_slots(stats *s)
   }
 }
 
-static void append(bpe_buffer *b, const char *before, uint64_t n)
-{
+static void append(bpe_buffer *b, const char *before, uint64_t n) {
   bpe_buffer_append(b, before, strlen(before));
   bpe_buffer_append_decimal(b, n);
 }
 
-static void write_stats(stats *s, bpe_buffer *b)
-{
+static void write_stats(stats *s, bpe_buffer *b) {
   bpe_info info;
   bpe_model_info(s->call->tok->model, &info);
   append(b, "{\"texts\":", s->texts);
@@ -168,8 +158,7 @@ static void write_stats(stats *s, bpe_buffer *b)
   bpe_buffer_append(b, "]}", 2);
 }
 
-static void stats_final(sqlite3_context *ctx)
-{
+static void stats_final(sqlite3_context *ctx) {
   conn *c = sqlite3_user_data(ctx);
   stats *s = sqlite3_aggregate_context(ctx, 0);
   bpe_buffer b;
@@ -194,7 +183,7 @@ enum {
 };
 
 const aggregate_row stats_aggregates[] = {
-  {"bpe_token_stats", 1, ALONE, stats_step, stats_final},
-  {"bpe_token_stats", 2, NAMED, stats_step, stats_final},
-  {NULL, 0, 0, NULL, NULL},
+    {"bpe_token_stats", 1, ALONE, stats_step, stats_final},
+    {"bpe_token_stats", 2, NAMED, stats_step, stats_final},
+    {NULL, 0, 0, NULL, NULL},
 };

@@ -4,7 +4,8 @@
 ** last, one line: "bpe_encode: no such tokenizer: nope". The first failure wins; what a cleanup
 ** path meets later does not replace it.
 **
-** Out of memory, too big, interrupted, and what a statement of ours on stored rows fails with, are SQLite's own codes with SQLite's own texts: hosts
+** Out of memory, too big, interrupted, and what a statement of ours on stored rows fails with, are
+*SQLite's own codes with SQLite's own texts: hosts
 ** test for the codes, and out of memory has no memory for a text.
 */
 #include "ext.h"
@@ -29,8 +30,7 @@ int fail(failure *f, const char *format, ...) {
   return f->rc;
 }
 
-int fail_db(failure *f, sqlite3 *db, int rc)
-{
+int fail_db(failure *f, sqlite3 *db, int rc) {
   if (f->rc != SQLITE_OK) return f->rc;
   if (rc != SQLITE_NOMEM) f->text = sqlite3_mprintf("%s: %s", f->name, sqlite3_errmsg(db));
   f->rc = f->text ? rc : SQLITE_NOMEM;

@@ -31,7 +31,7 @@ extern const sqlite3_api_routines *sqlite3_api;
 #ifdef SQLITE_CORE
 #define HAVE(version, member) (sqlite3_libversion_number() >= (version))
 #else
-#define HAVE(version, member) \
+#define HAVE(version, member)                                                                      \
   (sqlite3_libversion_number() >= (version) && sqlite3_api->member != NULL)
 #endif
 
@@ -66,15 +66,15 @@ typedef struct conn {
   sqlite3 *db;
   int refs; /* one per registration, plus the entry point's own while it runs */
   bpe_alloc alloc;
-  tokenizer *tokenizers; /* loaded ones, newest first (registry.c) */
-  call *plain;           /* default tokenizer, no options; made on first use (call.c) */
+  tokenizer *tokenizers;      /* loaded ones, newest first (registry.c) */
+  call *plain;                /* default tokenizer, no options; made on first use (call.c) */
   call *recent[RECENT_CALLS]; /* the latest that scalars made with other arguments (call.c) */
   int next_recent;
   store *store;           /* kept statements; belongs to the catalogue's table (store.c) */
   bool storage_busy;      /* a statement on stored rows is running */
   int streams;            /* calls of bpe_stream that are running, one inside the other */
   sqlite3_int64 versions; /* of schemas as seen by the store; only grows */
-  int64_t next_tick;     /* monotonic nanoseconds; interrupt.c */
+  int64_t next_tick;      /* monotonic nanoseconds; interrupt.c */
   unsigned ticks;
   int stopped_by; /* the code with which interrupted() last said stop */
 } conn;
@@ -135,7 +135,13 @@ int value_packed(sqlite3_value *blob, sqlite3_value *width, failure *, bytes *ou
 /* ---- JSON (json.c) ------------------------------------------------------------------------- */
 
 typedef enum json_kind {
-  JSON_NULL, JSON_TRUE, JSON_FALSE, JSON_NUMBER, JSON_STRING, JSON_ARRAY, JSON_OBJECT,
+  JSON_NULL,
+  JSON_TRUE,
+  JSON_FALSE,
+  JSON_NUMBER,
+  JSON_STRING,
+  JSON_ARRAY,
+  JSON_OBJECT,
   JSON_KEY, /* before its value; only as an event, as is */
   JSON_END  /* of the innermost array or object */
 } json_kind;
@@ -150,8 +156,8 @@ int json_read(bytes text, const char *what, failure *, json_event *, void *ctx);
 
 typedef struct json_value {
   json_kind kind;
-  bytes text; /* of a number or string */
-  bytes key;  /* in an object */
+  bytes text;                             /* of a number or string */
+  bytes key;                              /* in an object */
   struct json_value *first, *last, *next; /* children of an array or object; siblings */
   size_t n;                               /* children */
 } json_value;
@@ -173,11 +179,11 @@ void json_append_ids(bpe_buffer *, const uint32_t *ids, size_t n);
 /* One loaded tokenizer of one connection: a model and its coder. Reference-counted. */
 struct tokenizer {
   int refs;
-  int builtin;      /* index of the built-in encoding; -1: stored */
-  const char *name; /* what it is built in as, or "schema.name" in the same allocation */
-  bool kept;            /* stored: in the connection's list, so the same pointer is the same */
-  const char *own_name; /* stored: without the schema */
-  size_t name_len;      /* of own_name */
+  int builtin;               /* index of the built-in encoding; -1: stored */
+  const char *name;          /* what it is built in as, or "schema.name" in the same allocation */
+  bool kept;                 /* stored: in the connection's list, so the same pointer is the same */
+  const char *own_name;      /* stored: without the schema */
+  size_t name_len;           /* of own_name */
   sqlite3_int64 id, version; /* stored: its row, and the state of its schema */
   int changes;               /* stored: of the connection when it was loaded */
   bool has_digest;
@@ -208,8 +214,8 @@ bool tokenizer_spells_once(tokenizer *);
 
 /* One statement of sql/schema.sql. */
 typedef struct schema_object {
-  const char *type;  /* table or trigger */
-  bytes name, text;  /* text: from the name on */
+  const char *type; /* table or trigger */
+  bytes name, text; /* text: from the name on */
 } schema_object;
 
 bool schema_next(const char **at, schema_object *out); /* *at NULL: the first */
@@ -233,7 +239,7 @@ void store_end(store *);
 void store_rest(store *); /* ends the reads that store_seek left open */
 conn *store_conn(const store *);
 bool store_is_kept(const store *); /* versions of rows mean something beyond this use */
-const char *store_schema(const store *, int i);   /* NULL past the last */
+const char *store_schema(const store *, int i); /* NULL past the last */
 /* Has a bpe_model that is not ours; known after a store_seek there. */
 bool store_is_foreign(const store *, int i);
 int store_find_schema(const store *, bytes name); /* -1: there is none */
@@ -284,10 +290,21 @@ int stored_seal(store *, const stored_row *, bytes name, failure *);
 
 /* Who is asking: each key of the options object says which of these know it. */
 enum {
-  FOR_COUNT = 1 << 0, FOR_ENCODE = 1 << 1, FOR_ENCODE_BLOB = 1 << 2, FOR_TOKENS = 1 << 3,
-  FOR_PIECES = 1 << 4, FOR_DECODE = 1 << 5, FOR_DECODE_BLOB = 1 << 6, FOR_FITS = 1 << 7,
-  FOR_TRUNCATE = 1 << 8, FOR_CHUNKS = 1 << 9, FOR_TRACE = 1 << 10, FOR_STREAM = 1 << 11,
-  FOR_SHOW = 1 << 12, FOR_STORE = 1 << 19, FOR_TRAIN = 1 << 20
+  FOR_COUNT = 1 << 0,
+  FOR_ENCODE = 1 << 1,
+  FOR_ENCODE_BLOB = 1 << 2,
+  FOR_TOKENS = 1 << 3,
+  FOR_PIECES = 1 << 4,
+  FOR_DECODE = 1 << 5,
+  FOR_DECODE_BLOB = 1 << 6,
+  FOR_FITS = 1 << 7,
+  FOR_TRUNCATE = 1 << 8,
+  FOR_CHUNKS = 1 << 9,
+  FOR_TRACE = 1 << 10,
+  FOR_STREAM = 1 << 11,
+  FOR_SHOW = 1 << 12,
+  FOR_STORE = 1 << 19,
+  FOR_TRAIN = 1 << 20
 };
 
 typedef struct name_list {
@@ -296,21 +313,21 @@ typedef struct name_list {
 } name_list;
 
 typedef struct options {
-  json_doc doc; /* owns every string below */
+  json_doc doc;                            /* owns every string below */
   bool allow_all, forbid_all, forbid_rest; /* `special` of the encode family */
   name_list allow, forbid;
   bpe_specials specials; /* `special` of decode */
   bool document;
   bool has_digest;
   uint8_t digest[32];
-  int width;                 /* 32 or 16 */
+  int width; /* 32 or 16 */
   bool has_pad_to;
   uint64_t pad_to;
-  const bpe_name *pad;       /* NULL: not given; else &pad_name */
+  const bpe_name *pad; /* NULL: not given; else &pad_name */
   bpe_name pad_name;
   bpe_repair errors;
-  bool left;                  /* bpe_truncate */
-  uint64_t overlap;           /* bpe_chunks */
+  bool left;        /* bpe_truncate */
+  uint64_t overlap; /* bpe_chunks */
   bpe_cut cut;
   bool has_pattern, is_regex; /* bpe_pieces, bpe_train */
   bpe_name pattern;           /* a name, or a regex */
@@ -335,7 +352,7 @@ void options_clear(options *);
 /* One call's settings: options parsed and bound to a tokenizer. Immutable, reference-counted. */
 struct call {
   int refs;
-  int who; /* FOR_... whose options these are */
+  int who;        /* FOR_... whose options these are */
   tokenizer *tok; /* a reference */
   options opt;
   bpe_finder *allowed, *forbidden;
@@ -347,8 +364,7 @@ struct call {
 
 /* The call that these arguments make. Either value may be NULL (absent: the defaults), an
 ** options value may also be SQL NULL (none). Checks the digest option. One reference. */
-int call_new(conn *, sqlite3_value *tokenizer, sqlite3_value *opts, int who, failure *,
-             call **out);
+int call_new(conn *, sqlite3_value *tokenizer, sqlite3_value *opts, int who, failure *, call **out);
 /* Whether these arguments would make this very call. */
 bool call_is_for(const call *, sqlite3_value *tokenizer, sqlite3_value *opts, int who);
 /* Makes *kept that call, unless it is: for a place that keeps one beyond a statement. What a stored
@@ -438,8 +454,7 @@ typedef struct aggregate_row {
 
 extern const aggregate_row train_aggregates[], stats_aggregates[];
 extern const function_row encode_functions[], decode_functions[], info_functions[],
-    export_functions[], store_functions[],
-    budget_functions[], ids_functions[], show_functions[];
+    export_functions[], store_functions[], budget_functions[], ids_functions[], show_functions[];
 extern const sqlite3_module chunks_module, trace_module, stream_module, ids_module;
 extern const sqlite3_module tokens_module, pieces_module, vocab_module, merges_module,
     tokenizers_module;

@@ -17,16 +17,14 @@
 SQLITE_EXTENSION_INIT1
 #endif
 
-static void *resize(void *ctx, void *p, size_t n)
-{
+static void *resize(void *ctx, void *p, size_t n) {
   (void)ctx;
   if (n > 0) return sqlite3_realloc64(p, n);
   sqlite3_free(p);
   return NULL;
 }
 
-void conn_release(void *arg)
-{
+void conn_release(void *arg) {
   conn *c = arg;
   if (--c->refs > 0) return;
   call_release(c->plain);
@@ -43,34 +41,27 @@ static const struct module_row {
   const char *name;
   const sqlite3_module *module;
 } modules[] = {
-  {"bpe_tokens", &tokens_module},
-  {"bpe_pieces", &pieces_module},
-  {"bpe_chunks", &chunks_module},
-  {"bpe_trace", &trace_module},
-  {"bpe_stream", &stream_module},
-  {"bpe_ids", &ids_module},
-  {"bpe_vocab", &vocab_module},
-  {"bpe_merges", &merges_module},
-  {"bpe_tokenizers", &tokenizers_module},
+    {"bpe_tokens", &tokens_module},         {"bpe_pieces", &pieces_module},
+    {"bpe_chunks", &chunks_module},         {"bpe_trace", &trace_module},
+    {"bpe_stream", &stream_module},         {"bpe_ids", &ids_module},
+    {"bpe_vocab", &vocab_module},           {"bpe_merges", &merges_module},
+    {"bpe_tokenizers", &tokenizers_module},
 };
 
-static const function_row *const functions[] = {export_functions, store_functions,
-                                                encode_functions, decode_functions,
-                                                info_functions,
-                                                budget_functions, ids_functions, show_functions};
+static const function_row *const functions[] = {export_functions, store_functions, encode_functions,
+                                                decode_functions, info_functions,  budget_functions,
+                                                ids_functions,    show_functions};
 
 static const aggregate_row *const aggregates[] = {train_aggregates, stats_aggregates};
 
-static int named(int rc, const char *name, char **error)
-{
+static int named(int rc, const char *name, char **error) {
   if (rc != SQLITE_OK && error) {
     *error = sqlite3_mprintf("bpe: cannot register %s: %s", name, sqlite3_errstr(rc));
   }
   return rc;
 }
 
-static int register_functions(conn *c, char **error)
-{
+static int register_functions(conn *c, char **error) {
   for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
     for (const function_row *row = functions[i]; row->name; row++) {
       c->refs++;
@@ -83,8 +74,7 @@ static int register_functions(conn *c, char **error)
 }
 
 /* A window function without what windows need: a plain aggregate, which OVER cannot use. */
-static int register_aggregate(conn *c, const aggregate_row *row)
-{
+static int register_aggregate(conn *c, const aggregate_row *row) {
   if (HAVE(OLDEST_SQLITE, create_window_function)) {
     return sqlite3_create_window_function(c->db, row->name, row->n_arg, row->flags, c, row->step,
                                           row->final, NULL, NULL, conn_release);
@@ -93,8 +83,7 @@ static int register_aggregate(conn *c, const aggregate_row *row)
                                     row->final, conn_release); /* built without window functions */
 }
 
-static int register_aggregates(conn *c, char **error)
-{
+static int register_aggregates(conn *c, char **error) {
   for (size_t i = 0; i < sizeof aggregates / sizeof aggregates[0]; i++) {
     for (const aggregate_row *row = aggregates[i]; row->name; row++) {
       c->refs++;
@@ -105,13 +94,12 @@ static int register_aggregates(conn *c, char **error)
   return SQLITE_OK;
 }
 
-static int register_modules(conn *c, char **error)
-{
+static int register_modules(conn *c, char **error) {
   if (!HAVE(OLDEST_SQLITE, create_module_v2)) return SQLITE_OK; /* built without virtual tables */
   for (size_t i = 0; i < sizeof modules / sizeof modules[0]; i++) {
     c->refs++;
-    const int rc = sqlite3_create_module_v2(c->db, modules[i].name, modules[i].module, c,
-                                            conn_release);
+    const int rc =
+        sqlite3_create_module_v2(c->db, modules[i].name, modules[i].module, c, conn_release);
     if (rc != SQLITE_OK) return named(rc, modules[i].name, error);
   }
   return SQLITE_OK;
@@ -122,10 +110,9 @@ __declspec(dllexport)
 #elif defined(__GNUC__)
 __attribute__((visibility("default")))
 #endif
-int sqlite3_bpe_init(sqlite3 *db, char **error, const sqlite3_api_routines *api);
+    int sqlite3_bpe_init(sqlite3 *db, char **error, const sqlite3_api_routines *api);
 
-int sqlite3_bpe_init(sqlite3 *db, char **error, const sqlite3_api_routines *api)
-{
+int sqlite3_bpe_init(sqlite3 *db, char **error, const sqlite3_api_routines *api) {
 #ifdef SQLITE_CORE
   (void)api;
 #else

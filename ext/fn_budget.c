@@ -17,8 +17,7 @@
 */
 #include "ext.h"
 
-int value_limit(sqlite3_value *v, uint64_t least, failure *f, uint64_t *out)
-{
+int value_limit(sqlite3_value *v, uint64_t least, failure *f, uint64_t *out) {
   *out = 0;
   if (sqlite3_value_type(v) != SQLITE_INTEGER) {
     return fail(f, "max_tokens must be an INTEGER, not %s", value_type_name(v));
@@ -33,8 +32,7 @@ int value_limit(sqlite3_value *v, uint64_t least, failure *f, uint64_t *out)
 
 /* B1. False: the result is set, to NULL or an error. */
 static bool begin(sqlite3_context *ctx, int argc, sqlite3_value **argv, int who, failure *f,
-                  call **k, bytes *text)
-{
+                  call **k, bytes *text) {
   *k = NULL;
   if (value_is_null(argv[0]) || value_is_null(argv[1])) return false;
   if (call_get(ctx, argc, argv, 2, who, f, k) == SQLITE_OK && *k && !value_bytes(argv[0], text)) {
@@ -46,8 +44,7 @@ static bool begin(sqlite3_context *ctx, int argc, sqlite3_value **argv, int who,
   return false;
 }
 
-static void fits_func(sqlite3_context *ctx, int argc, sqlite3_value **argv)
-{
+static void fits_func(sqlite3_context *ctx, int argc, sqlite3_value **argv) {
   failure f = {.name = "bpe_fits", .c = sqlite3_user_data(ctx)};
   call *k;
   bytes text;
@@ -58,8 +55,7 @@ static void fits_func(sqlite3_context *ctx, int argc, sqlite3_value **argv)
   const bool below_all =
       sqlite3_value_type(argv[1]) == SQLITE_INTEGER && sqlite3_value_int64(argv[1]) < 0;
   if (below_all || value_limit(argv[1], 0, &f, &most) == SQLITE_OK) {
-    const bpe_status st =
-        bpe_fits(k->tok->coder, text.data, text.len, &k->walk, most, &e, &fits);
+    const bpe_status st = bpe_fits(k->tok->coder, text.data, text.len, &k->walk, most, &e, &fits);
     if (st != BPE_OK) fail_status(&f, st, &e);
   }
   if (f.rc == SQLITE_OK) sqlite3_result_int(ctx, fits && !below_all);
@@ -67,8 +63,7 @@ static void fits_func(sqlite3_context *ctx, int argc, sqlite3_value **argv)
   call_release(k);
 }
 
-void result_part(sqlite3_context *ctx, sqlite3_value *v, bytes text, size_t start, size_t stop)
-{
+void result_part(sqlite3_context *ctx, sqlite3_value *v, bytes text, size_t start, size_t stop) {
   if (sqlite3_value_type(v) == SQLITE_BLOB) {
     sqlite3_result_blob64(ctx, text.data + start, stop - start, SQLITE_TRANSIENT);
   } else {
@@ -77,8 +72,7 @@ void result_part(sqlite3_context *ctx, sqlite3_value *v, bytes text, size_t star
   }
 }
 
-static void truncate_func(sqlite3_context *ctx, int argc, sqlite3_value **argv)
-{
+static void truncate_func(sqlite3_context *ctx, int argc, sqlite3_value **argv) {
   failure f = {.name = "bpe_truncate", .c = sqlite3_user_data(ctx)};
   call *k;
   bytes text;
@@ -103,11 +97,11 @@ enum {
 };
 
 const function_row budget_functions[] = {
-  {"bpe_fits", 2, ALONE, fits_func},
-  {"bpe_fits", 3, NAMED, fits_func},
-  {"bpe_fits", 4, NAMED, fits_func},
-  {"bpe_truncate", 2, ALONE, truncate_func},
-  {"bpe_truncate", 3, NAMED, truncate_func},
-  {"bpe_truncate", 4, NAMED, truncate_func},
-  {NULL, 0, 0, NULL},
+    {"bpe_fits", 2, ALONE, fits_func},
+    {"bpe_fits", 3, NAMED, fits_func},
+    {"bpe_fits", 4, NAMED, fits_func},
+    {"bpe_truncate", 2, ALONE, truncate_func},
+    {"bpe_truncate", 3, NAMED, truncate_func},
+    {"bpe_truncate", 4, NAMED, truncate_func},
+    {NULL, 0, 0, NULL},
 };

@@ -13,8 +13,7 @@
 #include "ext.h"
 
 /* The width argument, if there is one, and the number of ids. */
-int value_packed(sqlite3_value *blob, sqlite3_value *width, failure *f, bytes *out, size_t *size)
-{
+int value_packed(sqlite3_value *blob, sqlite3_value *width, failure *f, bytes *out, size_t *size) {
   *size = 4;
   if (sqlite3_value_type(blob) != SQLITE_BLOB) {
     return fail(f, "ids must be a packed BLOB, not %s", value_type_name(blob));
@@ -31,16 +30,14 @@ int value_packed(sqlite3_value *blob, sqlite3_value *width, failure *f, bytes *o
               (long long)out->len, (int)*size);
 }
 
-static bool any_null(int argc, sqlite3_value **argv)
-{
+static bool any_null(int argc, sqlite3_value **argv) {
   for (int i = 0; i < argc; i++) {
     if (value_is_null(argv[i])) return true;
   }
   return false;
 }
 
-static void length_func(sqlite3_context *ctx, int argc, sqlite3_value **argv)
-{
+static void length_func(sqlite3_context *ctx, int argc, sqlite3_value **argv) {
   failure f = {.name = "bpe_ids_length", .c = sqlite3_user_data(ctx)};
   bytes packed;
   size_t size;
@@ -53,8 +50,7 @@ static void length_func(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 }
 
 /* I2. */
-static int take_number(sqlite3_value *v, const char *name, failure *f, uint64_t *out)
-{
+static int take_number(sqlite3_value *v, const char *name, failure *f, uint64_t *out) {
   *out = 0;
   if (sqlite3_value_type(v) != SQLITE_INTEGER) {
     return fail(f, "%s must be an INTEGER, not %s", name, value_type_name(v));
@@ -65,8 +61,7 @@ static int take_number(sqlite3_value *v, const char *name, failure *f, uint64_t 
   return SQLITE_OK;
 }
 
-static void slice_func(sqlite3_context *ctx, int argc, sqlite3_value **argv)
-{
+static void slice_func(sqlite3_context *ctx, int argc, sqlite3_value **argv) {
   failure f = {.name = "bpe_ids_slice", .c = sqlite3_user_data(ctx)};
   bytes packed;
   size_t size;
@@ -88,9 +83,9 @@ static void slice_func(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 enum { PURE = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS };
 
 const function_row ids_functions[] = {
-  {"bpe_ids_length", 1, PURE, length_func},
-  {"bpe_ids_length", 2, PURE, length_func},
-  {"bpe_ids_slice", 3, PURE, slice_func},
-  {"bpe_ids_slice", 4, PURE, slice_func},
-  {NULL, 0, 0, NULL},
+    {"bpe_ids_length", 1, PURE, length_func},
+    {"bpe_ids_length", 2, PURE, length_func},
+    {"bpe_ids_slice", 3, PURE, slice_func},
+    {"bpe_ids_slice", 4, PURE, slice_func},
+    {NULL, 0, 0, NULL},
 };

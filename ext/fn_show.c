@@ -16,9 +16,9 @@
 #include <string.h>
 
 typedef struct style {
-  const char *open, *close;             /* of the whole */
+  const char *open, *close;                /* of the whole */
   const char *token_open[3], *token_close; /* first, second, special */
-  const char *line_end[3];              /* at the end of a line inside a token */
+  const char *line_end[3];                 /* at the end of a line inside a token */
   bool html;
 } style;
 
@@ -28,8 +28,10 @@ typedef struct style {
 #define OFF "\x1b[0m"
 
 static const style ansi = {
-    .open = "", .close = "",
-    .token_open = {FIRST, SECOND, SPECIAL}, .token_close = OFF,
+    .open = "",
+    .close = "",
+    .token_open = {FIRST, SECOND, SPECIAL},
+    .token_close = OFF,
     .line_end = {OFF "\n" FIRST, OFF "\n" SECOND, OFF "\n" SPECIAL},
 };
 
@@ -49,28 +51,24 @@ static const style html = {
     .html = true,
 };
 
-static void put(bpe_buffer *b, const char *text)
-{
+static void put(bpe_buffer *b, const char *text) {
   bpe_buffer_append(b, text, strlen(text));
 }
 
-static void put_hex(bpe_buffer *b, const char *before, unsigned byte)
-{
+static void put_hex(bpe_buffer *b, const char *before, unsigned byte) {
   char text[8];
   sqlite3_snprintf(sizeof text, text, "%s%02x", before, byte);
   put(b, text);
 }
 
-static uint32_t decode(const uint8_t *s, size_t n)
-{
+static uint32_t decode(const uint8_t *s, size_t n) {
   static const uint8_t first[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
   uint32_t c = s[0] & first[n];
   for (size_t i = 1; i < n; i++) c = c << 6 | (s[i] & 0x3fu);
   return c;
 }
 
-static bool is_invisible(uint32_t c)
-{
+static bool is_invisible(uint32_t c) {
   return c == 0xa0 || c == 0xad || c == 0x34f || c == 0x61c || c == 0x180e || c == 0x3000 ||
          c == 0xfeff || (c >= 0x80 && c < 0xa0) || (c >= 0x2000 && c <= 0x200f) ||
          (c >= 0x2028 && c <= 0x202f) || (c >= 0x205f && c <= 0x206f) ||
@@ -79,15 +77,13 @@ static bool is_invisible(uint32_t c)
 }
 
 /* A control character as its picture, U+2400 and on. */
-static void put_picture(bpe_buffer *b, uint8_t c)
-{
+static void put_picture(bpe_buffer *b, uint8_t c) {
   const uint8_t low = c == 0x7f ? 0x21 : c;
   const uint8_t picture[3] = {0xe2, 0x90, (uint8_t)(0x80 | low)};
   bpe_buffer_append(b, picture, 3);
 }
 
-static void put_ascii(bpe_buffer *b, const style *s, int kind, uint8_t c)
-{
+static void put_ascii(bpe_buffer *b, const style *s, int kind, uint8_t c) {
   switch (c) {
   case ' ': put(b, "\xc2\xb7"); return;
   case '\t': put(b, "\xe2\x86\x92"); return;
@@ -103,16 +99,19 @@ static void put_ascii(bpe_buffer *b, const style *s, int kind, uint8_t c)
   }
   const char *entity = NULL;
   if (s->html) {
-    entity = c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '"' ? "&quot;" :
-             c == '\'' ? "&#39;" : NULL;
+    entity = c == '&'    ? "&amp;"
+             : c == '<'  ? "&lt;"
+             : c == '>'  ? "&gt;"
+             : c == '"'  ? "&quot;"
+             : c == '\'' ? "&#39;"
+                         : NULL;
   }
   if (entity) put(b, entity);
   else bpe_buffer_append(b, &c, 1);
 }
 
 /* W2. */
-static void put_bytes(bpe_buffer *b, const style *s, int kind, const uint8_t *p, size_t len)
-{
+static void put_bytes(bpe_buffer *b, const style *s, int kind, const uint8_t *p, size_t len) {
   for (size_t i = 0, n; i < len; i += n) {
     n = bpe_utf8_next(p + i, len - i);
     if (!bpe_utf8_valid(p + i, n)) {
@@ -130,8 +129,7 @@ static void put_bytes(bpe_buffer *b, const style *s, int kind, const uint8_t *p,
   }
 }
 
-static void put_token(bpe_buffer *b, const style *s, int kind, const bpe_token *t)
-{
+static void put_token(bpe_buffer *b, const style *s, int kind, const bpe_token *t) {
   put(b, s->token_open[kind]);
   if (s->html) {
     put(b, " title=\"id ");
@@ -144,8 +142,7 @@ static void put_token(bpe_buffer *b, const style *s, int kind, const bpe_token *
   put(b, s->token_close);
 }
 
-static bpe_status show(const call *k, const style *s, bytes text, bpe_error *e, bpe_buffer *b)
-{
+static bpe_status show(const call *k, const style *s, bytes text, bpe_error *e, bpe_buffer *b) {
   const bpe_model *m = k->tok->model;
   bpe_walk *w;
   bpe_piece p;
@@ -168,8 +165,7 @@ static bpe_status show(const call *k, const style *s, bytes text, bpe_error *e, 
 }
 
 static void run(sqlite3_context *ctx, int argc, sqlite3_value **argv, const char *name,
-                const style *s)
-{
+                const style *s) {
   conn *c = sqlite3_user_data(ctx);
   failure f = {.name = name, .c = c};
   call *k = NULL;
@@ -196,13 +192,11 @@ static void run(sqlite3_context *ctx, int argc, sqlite3_value **argv, const char
   call_release(k);
 }
 
-static void ansi_func(sqlite3_context *ctx, int argc, sqlite3_value **argv)
-{
+static void ansi_func(sqlite3_context *ctx, int argc, sqlite3_value **argv) {
   run(ctx, argc, argv, "bpe_ansi", &ansi);
 }
 
-static void html_func(sqlite3_context *ctx, int argc, sqlite3_value **argv)
-{
+static void html_func(sqlite3_context *ctx, int argc, sqlite3_value **argv) {
   run(ctx, argc, argv, "bpe_html", &html);
 }
 
@@ -210,11 +204,11 @@ static void html_func(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 enum { ALONE = SQLITE_UTF8 | SQLITE_INNOCUOUS, NAMED = SQLITE_UTF8 };
 
 const function_row show_functions[] = {
-  {"bpe_ansi", 1, ALONE, ansi_func},
-  {"bpe_ansi", 2, NAMED, ansi_func},
-  {"bpe_ansi", 3, NAMED, ansi_func},
-  {"bpe_html", 1, ALONE, html_func},
-  {"bpe_html", 2, NAMED, html_func},
-  {"bpe_html", 3, NAMED, html_func},
-  {NULL, 0, 0, NULL},
+    {"bpe_ansi", 1, ALONE, ansi_func},
+    {"bpe_ansi", 2, NAMED, ansi_func},
+    {"bpe_ansi", 3, NAMED, ansi_func},
+    {"bpe_html", 1, ALONE, html_func},
+    {"bpe_html", 2, NAMED, html_func},
+    {"bpe_html", 3, NAMED, html_func},
+    {NULL, 0, 0, NULL},
 };

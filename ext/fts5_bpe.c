@@ -36,8 +36,7 @@ typedef struct fts_tokenizer {
 /* ---- Making one ----------------------------------------------------------------------------- */
 
 /* An SQL value of a string, which only a statement can make. */
-static int make_value(sqlite3 *db, const char *text, sqlite3_value **out)
-{
+static int make_value(sqlite3 *db, const char *text, sqlite3_value **out) {
   sqlite3_stmt *stmt = NULL;
   *out = NULL;
   int rc = sqlite3_prepare_v2(db, "SELECT ?1", -1, &stmt, NULL);
@@ -50,16 +49,14 @@ static int make_value(sqlite3 *db, const char *text, sqlite3_value **out)
   return rc;
 }
 
-static void fts_delete(Fts5Tokenizer *arg)
-{
+static void fts_delete(Fts5Tokenizer *arg) {
   fts_tokenizer *t = (fts_tokenizer *)arg;
   if (!t) return;
   sqlite3_value_free(t->name);
   sqlite3_free(t);
 }
 
-static int fts_create(void *aux, const char **argv, int argc, Fts5Tokenizer **out)
-{
+static int fts_create(void *aux, const char **argv, int argc, Fts5Tokenizer **out) {
   fts_tokenizer *t = sqlite3_malloc64(sizeof *t);
   int rc = SQLITE_OK;
   if (!t) return SQLITE_NOMEM;
@@ -81,8 +78,7 @@ static int fts_create(void *aux, const char **argv, int argc, Fts5Tokenizer **ou
 /* ---- Text (F2, F3) --------------------------------------------------------------------------- */
 
 /* A code point in lower case, where that has as many bytes. */
-static uint32_t fold_char(uint32_t c)
-{
+static uint32_t fold_char(uint32_t c) {
   if (c < 0x80) return c >= 'A' && c <= 'Z' ? c + 0x20 : c;
   if (c >= 0xc0 && c <= 0xde) return c == 0xd7 ? c : c + 0x20;
   if (c >= 0x100 && c <= 0x17f) {
@@ -109,8 +105,7 @@ static uint32_t fold_char(uint32_t c)
 }
 
 /* Lower case in place; malformed bytes stay. */
-static void fold(uint8_t *s, size_t len)
-{
+static void fold(uint8_t *s, size_t len) {
   for (size_t i = 0, n; i < len; i += n) {
     n = bpe_utf8_next(s + i, len - i);
     if (n == 1) {
@@ -120,8 +115,8 @@ static void fold(uint8_t *s, size_t len)
       s[i] = (uint8_t)(0xc0 | c >> 6);
       s[i + 1] = (uint8_t)(0x80 | (c & 0x3f));
     } else if (n == 3 && s[i] < 0xf0) {
-      const uint32_t c = fold_char((s[i] & 0x0fu) << 12 | (s[i + 1] & 0x3fu) << 6 |
-                                   (s[i + 2] & 0x3fu));
+      const uint32_t c =
+          fold_char((s[i] & 0x0fu) << 12 | (s[i + 1] & 0x3fu) << 6 | (s[i + 2] & 0x3fu));
       s[i + 1] = (uint8_t)(0x80 | (c >> 6 & 0x3f));
       s[i + 2] = (uint8_t)(0x80 | (c & 0x3f));
     }
@@ -129,8 +124,7 @@ static void fold(uint8_t *s, size_t len)
 }
 
 /* Whether the text begins with a digit or a letter of a script that writes words apart. */
-static bool begins_word(const uint8_t *s, size_t len)
-{
+static bool begins_word(const uint8_t *s, size_t len) {
   if (len == 0) return false;
   const uint8_t c = s[0];
   if ((c >= '0' && c <= '9') || (uint8_t)((c | 0x20) - 'a') < 26) return true;
@@ -138,8 +132,7 @@ static bool begins_word(const uint8_t *s, size_t len)
 }
 
 /* What is tokenized: the text, or a copy, which the caller frees. *shift: bytes put before. */
-static int make_text(const fts_tokenizer *t, bytes in, uint8_t **copy, bytes *out, size_t *shift)
-{
+static int make_text(const fts_tokenizer *t, bytes in, uint8_t **copy, bytes *out, size_t *shift) {
   *copy = NULL;
   *out = in;
   *shift = t->trim && begins_word(in.data, in.len) ? 1 : 0;
@@ -167,23 +160,20 @@ typedef struct sink {
 } sink;
 
 /* The start of the character that goes on across text[at], or `at`. */
-static size_t char_floor(bytes text, size_t at)
-{
+static size_t char_floor(bytes text, size_t at) {
   if (at >= text.len || (text.data[at] & 0xc0) != 0x80) return at;
   size_t lead = at;
   for (int k = 0; k < 3 && lead > 0 && (text.data[lead] & 0xc0) == 0x80; k++) lead--;
   return lead + bpe_utf8_next(text.data + lead, text.len - lead) > at ? lead : at;
 }
 
-static size_t char_ceil(bytes text, size_t at)
-{
+static size_t char_ceil(bytes text, size_t at) {
   const size_t lead = char_floor(text, at);
   return lead == at ? at : lead + bpe_utf8_next(text.data + lead, text.len - lead);
 }
 
 /* FTS5 before 3.44 measures terms with strlen. */
-static int take_without_nul(sink *k, const uint8_t *term, size_t len, int start, int stop)
-{
+static int take_without_nul(sink *k, const uint8_t *term, size_t len, int start, int stop) {
   uint8_t few[SHORT_TERM], *copy = few;
   if (!memchr(term, 0, len)) return k->take(k->ctx, 0, (const char *)term, (int)len, start, stop);
   if (len > sizeof few && !(copy = sqlite3_malloc64(len))) return SQLITE_NOMEM;
@@ -193,8 +183,7 @@ static int take_without_nul(sink *k, const uint8_t *term, size_t len, int start,
   return rc;
 }
 
-static int take(sink *k, const uint8_t *term, size_t len, size_t start, size_t stop)
-{
+static int take(sink *k, const uint8_t *term, size_t len, size_t start, size_t stop) {
   if (k->trim) {
     for (; len > 0 && term[0] == ' '; len--, term++) {
       if (start < stop) start++;
@@ -212,8 +201,7 @@ static int take(sink *k, const uint8_t *term, size_t len, size_t start, size_t s
   return take_without_nul(k, term, len, (int)start, (int)stop);
 }
 
-static int take_piece(sink *k, const bpe_model *m, const bpe_piece *p)
-{
+static int take_piece(sink *k, const bpe_model *m, const bpe_piece *p) {
   size_t stop = p->start;
   int rc = SQLITE_OK;
   for (size_t i = 0; i < p->n_ids && rc == SQLITE_OK; i++) {
@@ -225,8 +213,7 @@ static int take_piece(sink *k, const bpe_model *m, const bpe_piece *p)
   return rc;
 }
 
-static int walk_text(const fts_tokenizer *t, tokenizer *tok, bytes text, sink *k, failure *f)
-{
+static int walk_text(const fts_tokenizer *t, tokenizer *tok, bytes text, sink *k, failure *f) {
   const bpe_walk_options o = {.stop = interrupted, .stop_ctx = t->c};
   bpe_error e = {0};
   bpe_walk *w;
@@ -243,8 +230,7 @@ static int walk_text(const fts_tokenizer *t, tokenizer *tok, bytes text, sink *k
 }
 
 static int fts_tokenize(Fts5Tokenizer *arg, void *ctx, int flags, const char *data, int len,
-                        take_token *take_one)
-{
+                        take_token *take_one) {
   const fts_tokenizer *t = (const fts_tokenizer *)arg;
   failure f = {.name = "bpe", .c = t->c};
   const bytes given = {(const uint8_t *)(data && len > 0 ? data : ""),
@@ -269,8 +255,7 @@ static int fts_tokenize(Fts5Tokenizer *arg, void *ctx, int flags, const char *da
 /* ---- Registration --------------------------------------------------------------------------- */
 
 /* FTS5's functions, or NULL: SQLite has none, or may not say. */
-static fts5_api *find_fts5(sqlite3 *db)
-{
+static fts5_api *find_fts5(sqlite3 *db) {
   fts5_api *api = NULL;
   sqlite3_stmt *stmt = NULL;
   if (sqlite3_prepare_v2(db, "SELECT fts5(?1)", -1, &stmt, NULL) == SQLITE_OK &&
@@ -281,8 +266,7 @@ static fts5_api *find_fts5(sqlite3 *db)
   return api;
 }
 
-int fts5_register(conn *c)
-{
+int fts5_register(conn *c) {
   fts5_api *api = find_fts5(c->db);
   if (!api || api->iVersion < 2) return SQLITE_OK;
   fts5_tokenizer methods = {

@@ -19,23 +19,19 @@ enum {
   DECODE_FAMILY = FOR_DECODE | FOR_DECODE_BLOB
 };
 
-static bool is(bytes text, const char *word)
-{
+static bool is(bytes text, const char *word) {
   return text.len == strlen(word) && memcmp(text.data, word, text.len) == 0;
 }
 
-static bool is_word(const json_value *v, const char *word)
-{
+static bool is_word(const json_value *v, const char *word) {
   return v->kind == JSON_STRING && is(v->text, word);
 }
 
-static bpe_name name_of(const json_value *v)
-{
+static bpe_name name_of(const json_value *v) {
   return (bpe_name){.text = (const char *)v->text.data, .len = v->text.len};
 }
 
-static int take_names(const json_value *array, const char *key, name_list *out, failure *f)
-{
+static int take_names(const json_value *array, const char *key, name_list *out, failure *f) {
   out->names = sqlite3_malloc64((sqlite3_uint64)array->n * sizeof *out->names + 1);
   if (!out->names) return fail_code(f, SQLITE_NOMEM);
   for (const json_value *v = array->first; v; v = v->next) {
@@ -48,8 +44,7 @@ static int take_names(const json_value *array, const char *key, name_list *out, 
   return SQLITE_OK;
 }
 
-static int take_special_object(const json_value *object, options *o, failure *f)
-{
+static int take_special_object(const json_value *object, options *o, failure *f) {
   for (const json_value *v = object->first; v; v = v->next) {
     char text[SHOWN_SIZE];
     if (is(v->key, "allow")) {
@@ -68,8 +63,7 @@ static int take_special_object(const json_value *object, options *o, failure *f)
   return SQLITE_OK;
 }
 
-static int take_special(const json_value *v, options *o, failure *f)
-{
+static int take_special(const json_value *v, options *o, failure *f) {
   if (v->kind == JSON_ARRAY) return take_names(v, "special", &o->allow, f);
   if (v->kind == JSON_OBJECT) return take_special_object(v, o, f);
   if (is_word(v, "text")) return SQLITE_OK;
@@ -85,8 +79,7 @@ static int take_special(const json_value *v, options *o, failure *f)
                  "object");
 }
 
-static int take_decode_special(const json_value *v, options *o, failure *f)
-{
+static int take_decode_special(const json_value *v, options *o, failure *f) {
   if (is_word(v, "text")) o->specials = BPE_SPECIALS_TEXT;
   else if (is_word(v, "skip")) o->specials = BPE_SPECIALS_SKIP;
   else if (is_word(v, "error")) o->specials = BPE_SPECIALS_ERROR;
@@ -94,8 +87,7 @@ static int take_decode_special(const json_value *v, options *o, failure *f)
   return SQLITE_OK;
 }
 
-static int take_document(const json_value *v, options *o, failure *f)
-{
+static int take_document(const json_value *v, options *o, failure *f) {
   if (v->kind != JSON_TRUE && v->kind != JSON_FALSE) {
     return fail(f, "option document must be true or false");
   }
@@ -103,16 +95,14 @@ static int take_document(const json_value *v, options *o, failure *f)
   return SQLITE_OK;
 }
 
-static int hex_digit(uint8_t c)
-{
+static int hex_digit(uint8_t c) {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
   if (c >= 'A' && c <= 'F') return c - 'A' + 10;
   return -1;
 }
 
-static int take_digest(const json_value *v, options *o, failure *f)
-{
+static int take_digest(const json_value *v, options *o, failure *f) {
   const size_t n = sizeof o->digest;
   const uint8_t *text = v->text.data;
   bool good = v->kind == JSON_STRING && v->text.len == 2 * n;
@@ -126,8 +116,7 @@ static int take_digest(const json_value *v, options *o, failure *f)
   return SQLITE_OK;
 }
 
-static int take_width(const json_value *v, options *o, failure *f)
-{
+static int take_width(const json_value *v, options *o, failure *f) {
   if (v->kind == JSON_NUMBER && is(v->text, "16")) o->width = 16;
   else if (v->kind == JSON_NUMBER && is(v->text, "32")) o->width = 32;
   else return fail(f, "option width must be 16 or 32");
@@ -135,8 +124,7 @@ static int take_width(const json_value *v, options *o, failure *f)
 }
 
 /* A JSON number of up to 18 digits, nothing else. */
-static bool whole_number(const json_value *v, uint64_t *n)
-{
+static bool whole_number(const json_value *v, uint64_t *n) {
   enum { MAX_DIGITS = 18 };
   bool good = v->kind == JSON_NUMBER && v->text.len <= MAX_DIGITS;
   *n = 0;
@@ -148,8 +136,7 @@ static bool whole_number(const json_value *v, uint64_t *n)
   return good;
 }
 
-static int take_pad_to(const json_value *v, options *o, failure *f)
-{
+static int take_pad_to(const json_value *v, options *o, failure *f) {
   if (!whole_number(v, &o->pad_to)) {
     return fail(f, "option pad_to must be a whole number, 0 or more");
   }
@@ -157,16 +144,14 @@ static int take_pad_to(const json_value *v, options *o, failure *f)
   return SQLITE_OK;
 }
 
-static int take_pad(const json_value *v, options *o, failure *f)
-{
+static int take_pad(const json_value *v, options *o, failure *f) {
   if (v->kind != JSON_STRING) return fail(f, "option pad must be the name of a token");
   o->pad_name = name_of(v);
   o->pad = &o->pad_name;
   return SQLITE_OK;
 }
 
-static int take_errors(const json_value *v, options *o, failure *f)
-{
+static int take_errors(const json_value *v, options *o, failure *f) {
   if (is_word(v, "replace")) o->errors = BPE_REPAIR_REPLACE;
   else if (is_word(v, "strict")) o->errors = BPE_REPAIR_STRICT;
   else if (is_word(v, "ignore")) o->errors = BPE_REPAIR_IGNORE;
@@ -175,8 +160,7 @@ static int take_errors(const json_value *v, options *o, failure *f)
   return SQLITE_OK;
 }
 
-static int take_side(const json_value *v, options *o, failure *f)
-{
+static int take_side(const json_value *v, options *o, failure *f) {
   if (!is_word(v, "left") && !is_word(v, "right")) {
     return fail(f, "option side must be \"left\" or \"right\"");
   }
@@ -184,14 +168,12 @@ static int take_side(const json_value *v, options *o, failure *f)
   return SQLITE_OK;
 }
 
-static int take_overlap(const json_value *v, options *o, failure *f)
-{
+static int take_overlap(const json_value *v, options *o, failure *f) {
   if (whole_number(v, &o->overlap)) return SQLITE_OK;
   return fail(f, "option overlap must be a whole number, 0 or more");
 }
 
-static int take_at(const json_value *v, options *o, failure *f)
-{
+static int take_at(const json_value *v, options *o, failure *f) {
   if (is_word(v, "token")) o->cut = BPE_CUT_TOKEN;
   else if (is_word(v, "piece")) o->cut = BPE_CUT_PIECE;
   else if (is_word(v, "sentence")) o->cut = BPE_CUT_SENTENCE;
@@ -200,8 +182,7 @@ static int take_at(const json_value *v, options *o, failure *f)
   return SQLITE_OK;
 }
 
-static int take_split(const json_value *v, options *o, bool is_regex, failure *f)
-{
+static int take_split(const json_value *v, options *o, bool is_regex, failure *f) {
   const char *key = is_regex ? "regex" : "pattern";
   if (v->kind != JSON_STRING) return fail(f, "option %s must be a string", key);
   if (o->has_pattern) return fail(f, "options pattern and regex exclude each other");
@@ -211,20 +192,17 @@ static int take_split(const json_value *v, options *o, bool is_regex, failure *f
   return SQLITE_OK;
 }
 
-static int take_pattern(const json_value *v, options *o, failure *f)
-{
+static int take_pattern(const json_value *v, options *o, failure *f) {
   return take_split(v, o, false, f);
 }
 
-static int take_regex(const json_value *v, options *o, failure *f)
-{
+static int take_regex(const json_value *v, options *o, failure *f) {
   return take_split(v, o, true, f);
 }
 
 /* ---- bpe_train ------------------------------------------------------------------------------ */
 
-static int take_flag(const json_value *v, const char *key, bool *out, failure *f)
-{
+static int take_flag(const json_value *v, const char *key, bool *out, failure *f) {
   if (v->kind != JSON_TRUE && v->kind != JSON_FALSE) {
     return fail(f, "option %s must be true or false", key);
   }
@@ -232,39 +210,32 @@ static int take_flag(const json_value *v, const char *key, bool *out, failure *f
   return SQLITE_OK;
 }
 
-static int take_pretokenized(const json_value *v, options *o, failure *f)
-{
+static int take_pretokenized(const json_value *v, options *o, failure *f) {
   return take_flag(v, "pretokenized", &o->train.pretokenized, f);
 }
 
-static int take_progress(const json_value *v, options *o, failure *f)
-{
+static int take_progress(const json_value *v, options *o, failure *f) {
   return take_flag(v, "progress", &o->train.progress, f);
 }
 
-static int take_list(const json_value *v, const char *key, name_list *out, failure *f)
-{
+static int take_list(const json_value *v, const char *key, name_list *out, failure *f) {
   if (v->kind != JSON_ARRAY) return fail(f, "option %s must be an array of names", key);
   return take_names(v, key, out, f);
 }
 
-static int take_special_tokens(const json_value *v, options *o, failure *f)
-{
+static int take_special_tokens(const json_value *v, options *o, failure *f) {
   return take_list(v, "special_tokens", &o->train.special_tokens, f);
 }
 
-static int take_bos(const json_value *v, options *o, failure *f)
-{
+static int take_bos(const json_value *v, options *o, failure *f) {
   return take_list(v, "bos", &o->train.bos, f);
 }
 
-static int take_eos(const json_value *v, options *o, failure *f)
-{
+static int take_eos(const json_value *v, options *o, failure *f) {
   return take_list(v, "eos", &o->train.eos, f);
 }
 
-static int take_special_ids(const json_value *v, options *o, failure *f)
-{
+static int take_special_ids(const json_value *v, options *o, failure *f) {
   if (is_word(v, "last")) o->train.special_ids = BPE_PLACE_LAST;
   else if (is_word(v, "first")) o->train.special_ids = BPE_PLACE_FIRST;
   else if (is_word(v, "after_bytes")) o->train.special_ids = BPE_PLACE_AFTER_BYTES;
@@ -272,8 +243,7 @@ static int take_special_ids(const json_value *v, options *o, failure *f)
   return SQLITE_OK;
 }
 
-static int take_byte_order(const json_value *v, options *o, failure *f)
-{
+static int take_byte_order(const json_value *v, options *o, failure *f) {
   if (!is_word(v, "raw") && !is_word(v, "gpt2")) {
     return fail(f, "option byte_order must be \"raw\" or \"gpt2\"");
   }
@@ -281,8 +251,7 @@ static int take_byte_order(const json_value *v, options *o, failure *f)
   return SQLITE_OK;
 }
 
-static int take_tie(const json_value *v, options *o, failure *f)
-{
+static int take_tie(const json_value *v, options *o, failure *f) {
   if (is_word(v, "bytes")) o->train.tie = BPE_TIE_BYTES;
   else if (is_word(v, "ids")) o->train.tie = BPE_TIE_IDS;
   else if (is_word(v, "first")) o->train.tie = BPE_TIE_FIRST;
@@ -290,21 +259,18 @@ static int take_tie(const json_value *v, options *o, failure *f)
   return SQLITE_OK;
 }
 
-static int take_min_frequency(const json_value *v, options *o, failure *f)
-{
+static int take_min_frequency(const json_value *v, options *o, failure *f) {
   if (whole_number(v, &o->train.min_frequency)) return SQLITE_OK;
   return fail(f, "option min_frequency must be a whole number, 0 or more");
 }
 
-static int take_max_token_length(const json_value *v, options *o, failure *f)
-{
+static int take_max_token_length(const json_value *v, options *o, failure *f) {
   uint64_t *n = &o->train.max_token_length;
   if (whole_number(v, n) && *n > 0) return SQLITE_OK;
   return fail(f, "option max_token_length must be a whole number, 1 or more");
 }
 
-static int take_threads(const json_value *v, options *o, failure *f)
-{
+static int take_threads(const json_value *v, options *o, failure *f) {
   enum { MAX_THREADS = 1024 };
   uint64_t n;
   if (!whole_number(v, &n) || n > MAX_THREADS) {
@@ -316,13 +282,11 @@ static int take_threads(const json_value *v, options *o, failure *f)
 
 /* ---- bpe_tokenizers ------------------------------------------------------------------------- */
 
-static int take_whole(const json_value *v, options *o, failure *f)
-{
+static int take_whole(const json_value *v, options *o, failure *f) {
   return take_flag(v, "whole", &o->whole, f);
 }
 
-static int take_vocab_size(const json_value *v, options *o, failure *f)
-{
+static int take_vocab_size(const json_value *v, options *o, failure *f) {
   if (whole_number(v, &o->vocab_size) && o->vocab_size > 0 && o->vocab_size < BPE_NONE) {
     return SQLITE_OK;
   }
@@ -334,44 +298,42 @@ static const struct key {
   int who;
   int (*take)(const json_value *, options *, failure *);
 } keys[] = {
-  {"special", ENCODE_FAMILY | FOR_PIECES, take_special},
-  {"special", DECODE_FAMILY, take_decode_special},
-  {"document", ENCODE_FAMILY | DECODE_FAMILY, take_document},
-  {"digest", ENCODE_FAMILY, take_digest},
-  {"width", FOR_ENCODE_BLOB | DECODE_FAMILY, take_width},
-  {"pad_to", FOR_ENCODE_BLOB, take_pad_to},
-  {"pad", FOR_ENCODE_BLOB, take_pad},
-  {"side", FOR_TRUNCATE, take_side},
-  {"overlap", FOR_CHUNKS, take_overlap},
-  {"at", FOR_CHUNKS, take_at},
-  {"errors", FOR_DECODE, take_errors},
-  {"pattern", FOR_PIECES | FOR_TRAIN, take_pattern},
-  {"regex", FOR_PIECES | FOR_STORE | FOR_TRAIN, take_regex},
-  {"whole", FOR_STORE, take_whole},
-  {"vocab_size", FOR_STORE, take_vocab_size},
-  {"pretokenized", FOR_TRAIN, take_pretokenized},
-  {"special_tokens", FOR_TRAIN, take_special_tokens},
-  {"special_ids", FOR_TRAIN, take_special_ids},
-  {"bos", FOR_TRAIN, take_bos},
-  {"eos", FOR_TRAIN, take_eos},
-  {"byte_order", FOR_TRAIN, take_byte_order},
-  {"tie", FOR_TRAIN, take_tie},
-  {"min_frequency", FOR_TRAIN, take_min_frequency},
-  {"max_token_length", FOR_TRAIN, take_max_token_length},
-  {"threads", FOR_TRAIN, take_threads},
-  {"progress", FOR_TRAIN, take_progress},
+    {"special", ENCODE_FAMILY | FOR_PIECES, take_special},
+    {"special", DECODE_FAMILY, take_decode_special},
+    {"document", ENCODE_FAMILY | DECODE_FAMILY, take_document},
+    {"digest", ENCODE_FAMILY, take_digest},
+    {"width", FOR_ENCODE_BLOB | DECODE_FAMILY, take_width},
+    {"pad_to", FOR_ENCODE_BLOB, take_pad_to},
+    {"pad", FOR_ENCODE_BLOB, take_pad},
+    {"side", FOR_TRUNCATE, take_side},
+    {"overlap", FOR_CHUNKS, take_overlap},
+    {"at", FOR_CHUNKS, take_at},
+    {"errors", FOR_DECODE, take_errors},
+    {"pattern", FOR_PIECES | FOR_TRAIN, take_pattern},
+    {"regex", FOR_PIECES | FOR_STORE | FOR_TRAIN, take_regex},
+    {"whole", FOR_STORE, take_whole},
+    {"vocab_size", FOR_STORE, take_vocab_size},
+    {"pretokenized", FOR_TRAIN, take_pretokenized},
+    {"special_tokens", FOR_TRAIN, take_special_tokens},
+    {"special_ids", FOR_TRAIN, take_special_ids},
+    {"bos", FOR_TRAIN, take_bos},
+    {"eos", FOR_TRAIN, take_eos},
+    {"byte_order", FOR_TRAIN, take_byte_order},
+    {"tie", FOR_TRAIN, take_tie},
+    {"min_frequency", FOR_TRAIN, take_min_frequency},
+    {"max_token_length", FOR_TRAIN, take_max_token_length},
+    {"threads", FOR_TRAIN, take_threads},
+    {"progress", FOR_TRAIN, take_progress},
 };
 
-static const struct key *find_key(bytes name, int who)
-{
+static const struct key *find_key(bytes name, int who) {
   for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
     if ((keys[i].who & who) && is(name, keys[i].name)) return &keys[i];
   }
   return NULL;
 }
 
-static int take_object(const json_value *root, int who, options *o, failure *f)
-{
+static int take_object(const json_value *root, int who, options *o, failure *f) {
   for (const json_value *v = root->first; v; v = v->next) {
     const struct key *k = find_key(v->key, who);
     char text[SHOWN_SIZE];
@@ -384,8 +346,7 @@ static int take_object(const json_value *root, int who, options *o, failure *f)
   return SQLITE_OK;
 }
 
-int options_parse(sqlite3_value *v, int who, failure *f, options *out)
-{
+int options_parse(sqlite3_value *v, int who, failure *f, options *out) {
   *out = (options){.width = 32};
   if (!v || value_is_null(v)) return SQLITE_OK;
   bytes text;
@@ -398,8 +359,7 @@ int options_parse(sqlite3_value *v, int who, failure *f, options *out)
   return take_object(out->doc.root, who, out, f);
 }
 
-void options_clear(options *o)
-{
+void options_clear(options *o) {
   sqlite3_free(o->allow.names);
   sqlite3_free(o->forbid.names);
   sqlite3_free(o->train.special_tokens.names);

@@ -28,9 +28,14 @@ static const char schema[] =
     "CREATE TABLE x(seq INTEGER, text TEXT, tokens INTEGER, start INTEGER, stop INTEGER,"
     " input HIDDEN, max_tokens HIDDEN, tokenizer HIDDEN, options HIDDEN)";
 
-static const arguments args = {
-    .first_column = INPUT, .n = 4, .n_required = 2, .tokenizer = 2, .options = 3,
-    .who = FOR_CHUNKS, .no_walk = true, .needs = "a text and a max_tokens argument"};
+static const arguments args = {.first_column = INPUT,
+                               .n = 4,
+                               .n_required = 2,
+                               .tokenizer = 2,
+                               .options = 3,
+                               .who = FOR_CHUNKS,
+                               .no_walk = true,
+                               .needs = "a text and a max_tokens argument"};
 
 static const double scan_cost = 1000, scan_rows = 10;
 
@@ -44,15 +49,13 @@ typedef struct chunks_cursor {
 } chunks_cursor;
 
 static int chunks_connect(sqlite3 *db, void *aux, int argc, const char *const *argv,
-                          sqlite3_vtab **out, char **error)
-{
+                          sqlite3_vtab **out, char **error) {
   (void)argc;
   (void)argv;
   return table_connect(db, aux, "bpe_chunks", schema, out, error);
 }
 
-static int chunks_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info)
-{
+static int chunks_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info) {
   (void)vtab;
   int n_argv;
   const int rc = table_plan(&args, info, &n_argv);
@@ -63,8 +66,7 @@ static int chunks_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info)
   return SQLITE_OK;
 }
 
-static int chunks_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **out)
-{
+static int chunks_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **out) {
   (void)vtab;
   chunks_cursor *cur = sqlite3_malloc64(sizeof *cur);
   if (!cur) return SQLITE_NOMEM;
@@ -73,22 +75,19 @@ static int chunks_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **out)
   return SQLITE_OK;
 }
 
-static void reset(chunks_cursor *cur)
-{
+static void reset(chunks_cursor *cur) {
   bpe_windows_free(cur->windows);
   scan_close(&cur->scan);
   *cur = (chunks_cursor){.base = cur->base, .eof = true};
 }
 
-static int chunks_close(sqlite3_vtab_cursor *base)
-{
+static int chunks_close(sqlite3_vtab_cursor *base) {
   reset((chunks_cursor *)base);
   sqlite3_free(base);
   return SQLITE_OK;
 }
 
-static int advance(chunks_cursor *cur)
-{
+static int advance(chunks_cursor *cur) {
   bpe_error e = {0};
   const bpe_status st = bpe_windows_next(cur->windows, &cur->window, &e);
   cur->seq++;
@@ -100,8 +99,7 @@ static int advance(chunks_cursor *cur)
   return failure_to_vtab(&f, cur->base.pVtab);
 }
 
-static int start_windows(chunks_cursor *cur, failure *f)
-{
+static int start_windows(chunks_cursor *cur, failure *f) {
   const call *k = cur->scan.call;
   bpe_error e = {0};
   bpe_window_options how = {.overlap = k->opt.overlap, .cut = k->opt.cut};
@@ -117,8 +115,7 @@ static int start_windows(chunks_cursor *cur, failure *f)
 }
 
 static int chunks_filter(sqlite3_vtab_cursor *base, int idx_num, const char *idx_str, int argc,
-                         sqlite3_value **argv)
-{
+                         sqlite3_value **argv) {
   (void)idx_str;
   (void)argc;
   chunks_cursor *cur = (chunks_cursor *)base;
@@ -134,18 +131,15 @@ static int chunks_filter(sqlite3_vtab_cursor *base, int idx_num, const char *idx
   return advance(cur);
 }
 
-static int chunks_next(sqlite3_vtab_cursor *base)
-{
+static int chunks_next(sqlite3_vtab_cursor *base) {
   return advance((chunks_cursor *)base);
 }
 
-static int chunks_eof(sqlite3_vtab_cursor *base)
-{
+static int chunks_eof(sqlite3_vtab_cursor *base) {
   return ((chunks_cursor *)base)->eof;
 }
 
-static int chunks_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int column)
-{
+static int chunks_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int column) {
   const chunks_cursor *cur = (chunks_cursor *)base;
   const bpe_window *w = &cur->window;
   switch (column) {
@@ -159,8 +153,7 @@ static int chunks_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int co
   return SQLITE_OK;
 }
 
-static int chunks_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *rowid)
-{
+static int chunks_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *rowid) {
   *rowid = ((chunks_cursor *)base)->seq + 1;
   return SQLITE_OK;
 }

@@ -10,12 +10,15 @@
 #include "ext.h"
 
 enum { SEQ, ID, INPUT, WIDTH };
-static const char schema[] =
-    "CREATE TABLE x(seq INTEGER, id INTEGER, input HIDDEN, width HIDDEN)";
+static const char schema[] = "CREATE TABLE x(seq INTEGER, id INTEGER, input HIDDEN, width HIDDEN)";
 
-static const arguments args = {
-    .first_column = INPUT, .n = 2, .n_required = 1, .tokenizer = -1, .options = -1,
-    .no_walk = true, .needs = "a BLOB of packed ids"};
+static const arguments args = {.first_column = INPUT,
+                               .n = 2,
+                               .n_required = 1,
+                               .tokenizer = -1,
+                               .options = -1,
+                               .no_walk = true,
+                               .needs = "a BLOB of packed ids"};
 
 /* idxNum: table_plan's bits, and */
 enum { BY_SEQ = 1 << MAX_ARGUMENTS };
@@ -30,15 +33,13 @@ typedef struct ids_cursor {
 } ids_cursor;
 
 static int ids_connect(sqlite3 *db, void *aux, int argc, const char *const *argv,
-                       sqlite3_vtab **out, char **error)
-{
+                       sqlite3_vtab **out, char **error) {
   (void)argc;
   (void)argv;
   return table_connect(db, aux, "bpe_ids", schema, out, error);
 }
 
-static int ids_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info)
-{
+static int ids_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info) {
   (void)vtab;
   int n_argv;
   const int rc = table_plan(&args, info, &n_argv);
@@ -58,8 +59,7 @@ static int ids_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info)
   return SQLITE_OK;
 }
 
-static int ids_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **out)
-{
+static int ids_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **out) {
   (void)vtab;
   ids_cursor *cur = sqlite3_malloc64(sizeof *cur);
   if (!cur) return SQLITE_NOMEM;
@@ -68,21 +68,18 @@ static int ids_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **out)
   return SQLITE_OK;
 }
 
-static void reset(ids_cursor *cur)
-{
+static void reset(ids_cursor *cur) {
   scan_close(&cur->scan);
   *cur = (ids_cursor){.base = cur->base, .size = 4};
 }
 
-static int ids_close(sqlite3_vtab_cursor *base)
-{
+static int ids_close(sqlite3_vtab_cursor *base) {
   reset((ids_cursor *)base);
   sqlite3_free(base);
   return SQLITE_OK;
 }
 
-static void narrow(ids_cursor *cur, sqlite3_value *seq)
-{
+static void narrow(ids_cursor *cur, sqlite3_value *seq) {
   const sqlite3_int64 n = sqlite3_value_int64(seq);
   if (n < 0 || (uint64_t)n >= cur->stop) {
     cur->at = cur->stop;
@@ -93,8 +90,7 @@ static void narrow(ids_cursor *cur, sqlite3_value *seq)
 }
 
 static int ids_filter(sqlite3_vtab_cursor *base, int idx_num, const char *idx_str, int argc,
-                      sqlite3_value **argv)
-{
+                      sqlite3_value **argv) {
   (void)idx_str;
   ids_cursor *cur = (ids_cursor *)base;
   failure f = table_failure(base->pVtab);
@@ -111,20 +107,17 @@ static int ids_filter(sqlite3_vtab_cursor *base, int idx_num, const char *idx_st
   return SQLITE_OK;
 }
 
-static int ids_next(sqlite3_vtab_cursor *base)
-{
+static int ids_next(sqlite3_vtab_cursor *base) {
   ((ids_cursor *)base)->at++;
   return SQLITE_OK;
 }
 
-static int ids_eof(sqlite3_vtab_cursor *base)
-{
+static int ids_eof(sqlite3_vtab_cursor *base) {
   const ids_cursor *cur = (ids_cursor *)base;
   return cur->at >= cur->stop;
 }
 
-static int ids_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int column)
-{
+static int ids_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int column) {
   const ids_cursor *cur = (ids_cursor *)base;
   const uint8_t *p = cur->packed.data + cur->at * cur->size;
   uint32_t id = p[0] | (uint32_t)p[1] << 8;
@@ -140,8 +133,7 @@ static int ids_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int colum
   return SQLITE_OK;
 }
 
-static int ids_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *rowid)
-{
+static int ids_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *rowid) {
   *rowid = (sqlite3_int64)((ids_cursor *)base)->at + 1;
   return SQLITE_OK;
 }

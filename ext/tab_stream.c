@@ -24,9 +24,14 @@ enum { MAX_NESTED = 8 };
 static const char schema[] =
     "CREATE TABLE x(seq INTEGER, id INTEGER, input HIDDEN, tokenizer HIDDEN, options HIDDEN)";
 
-static const arguments args = {
-    .first_column = INPUT, .n = 3, .n_required = 1, .tokenizer = 1, .options = 2,
-    .who = FOR_STREAM, .no_walk = true, .needs = "a statement as text"};
+static const arguments args = {.first_column = INPUT,
+                               .n = 3,
+                               .n_required = 1,
+                               .tokenizer = 1,
+                               .options = 2,
+                               .who = FOR_STREAM,
+                               .no_walk = true,
+                               .needs = "a statement as text"};
 
 static const double scan_cost = 1e9, scan_rows = 1e6;
 
@@ -42,8 +47,7 @@ typedef struct stream_cursor {
 } stream_cursor;
 
 static int stream_connect(sqlite3 *db, void *aux, int argc, const char *const *argv,
-                          sqlite3_vtab **out, char **error)
-{
+                          sqlite3_vtab **out, char **error) {
   (void)argc;
   (void)argv;
   const int rc = table_connect(db, aux, "bpe_stream", schema, out, error);
@@ -51,8 +55,7 @@ static int stream_connect(sqlite3 *db, void *aux, int argc, const char *const *a
   return rc;
 }
 
-static int stream_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info)
-{
+static int stream_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info) {
   (void)vtab;
   int n_argv;
   const int rc = table_plan(&args, info, &n_argv);
@@ -63,8 +66,7 @@ static int stream_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info)
   return SQLITE_OK;
 }
 
-static int stream_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **out)
-{
+static int stream_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **out) {
   (void)vtab;
   stream_cursor *cur = sqlite3_malloc64(sizeof *cur);
   if (!cur) return SQLITE_NOMEM;
@@ -74,17 +76,14 @@ static int stream_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **out)
 }
 
 /* Back to the state of a new cursor, keeping the copy's memory. */
-static void reset(stream_cursor *cur)
-{
+static void reset(stream_cursor *cur) {
   sqlite3_finalize(cur->stmt);
   bpe_stream_free(cur->stream);
   scan_close(&cur->scan);
-  *cur = (stream_cursor){
-      .base = cur->base, .eof = true, .ids = cur->ids, .ids_cap = cur->ids_cap};
+  *cur = (stream_cursor){.base = cur->base, .eof = true, .ids = cur->ids, .ids_cap = cur->ids_cap};
 }
 
-static int stream_close(sqlite3_vtab_cursor *base)
-{
+static int stream_close(sqlite3_vtab_cursor *base) {
   stream_cursor *cur = (stream_cursor *)base;
   reset(cur);
   sqlite3_free(cur->ids);
@@ -95,8 +94,7 @@ static int stream_close(sqlite3_vtab_cursor *base)
 /* ---- The statement (M2) -------------------------------------------------------------------- */
 
 /* Past white space and comments; an unended comment ends with the text, as in SQLite. */
-static const char *skip_blanks(const char *s)
-{
+static const char *skip_blanks(const char *s) {
   for (;;) {
     s += strspn(s, " \t\n\f\r");
     if (s[0] == '-' && s[1] == '-') {
@@ -110,8 +108,7 @@ static const char *skip_blanks(const char *s)
   }
 }
 
-static bool begins_with(const char *s, const char *word)
-{
+static bool begins_with(const char *s, const char *word) {
   const size_t n = strlen(word);
   const char c = sqlite3_strnicmp(s, word, (int)n) == 0 ? s[n] : 'x';
   return !(c == '_' || c == '$' || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
@@ -120,8 +117,7 @@ static bool begins_with(const char *s, const char *word)
 
 /* What SQLite says about the statement, with its code where that is not just "error". What a
 ** stream inside it said has our name already. */
-static int statement_failure(const stream_cursor *cur, int rc, failure *f)
-{
+static int statement_failure(const stream_cursor *cur, int rc, failure *f) {
   const conn *c = ((table *)cur->base.pVtab)->c;
   const size_t n = strlen(f->name);
   if (rc != SQLITE_ERROR) return fail_code(f, rc);
@@ -130,8 +126,7 @@ static int statement_failure(const stream_cursor *cur, int rc, failure *f)
   return fail(f, "%s", text);
 }
 
-static int prepare(stream_cursor *cur, failure *f)
-{
+static int prepare(stream_cursor *cur, failure *f) {
   sqlite3 *db = ((table *)cur->base.pVtab)->c->db;
   sqlite3_value *arg = cur->scan.args[0];
   char text[SHOWN_SIZE];
@@ -165,8 +160,7 @@ static int prepare(stream_cursor *cur, failure *f)
 /* ---- Rows ----------------------------------------------------------------------------------- */
 
 /* The next part goes into the stream, or its end. */
-static int read_part(stream_cursor *cur, failure *f)
-{
+static int read_part(stream_cursor *cur, failure *f) {
   bpe_error e = {0};
   bytes part;
   const int rc = sqlite3_step(cur->stmt);
@@ -184,8 +178,7 @@ static int read_part(stream_cursor *cur, failure *f)
   return st == BPE_OK ? SQLITE_OK : fail_status(f, st, &e);
 }
 
-static int take_ids(stream_cursor *cur, const uint32_t *ids, size_t n, failure *f)
-{
+static int take_ids(stream_cursor *cur, const uint32_t *ids, size_t n, failure *f) {
   if (n > cur->ids_cap) {
     uint32_t *more = sqlite3_realloc64(cur->ids, (sqlite3_uint64)n * sizeof *more);
     if (!more) return fail_code(f, SQLITE_NOMEM);
@@ -198,8 +191,7 @@ static int take_ids(stream_cursor *cur, const uint32_t *ids, size_t n, failure *
   return SQLITE_OK;
 }
 
-static int advance(stream_cursor *cur, failure *f)
-{
+static int advance(stream_cursor *cur, failure *f) {
   cur->seq++;
   cur->at++;
   while (cur->at >= cur->n_ids && !cur->eof && f->rc == SQLITE_OK) {
@@ -215,8 +207,7 @@ static int advance(stream_cursor *cur, failure *f)
   return f->rc;
 }
 
-static int start(stream_cursor *cur, int idx_num, sqlite3_value **argv, failure *f)
-{
+static int start(stream_cursor *cur, int idx_num, sqlite3_value **argv, failure *f) {
   bpe_error e = {0};
   bool empty;
   if (scan_open(&cur->scan, (table *)cur->base.pVtab, &args, idx_num, argv, f, &empty) !=
@@ -233,8 +224,7 @@ static int start(stream_cursor *cur, int idx_num, sqlite3_value **argv, failure 
 }
 
 static int stream_filter(sqlite3_vtab_cursor *base, int idx_num, const char *idx_str, int argc,
-                         sqlite3_value **argv)
-{
+                         sqlite3_value **argv) {
   (void)idx_str;
   (void)argc;
   conn *c = ((table *)base->pVtab)->c;
@@ -246,8 +236,7 @@ static int stream_filter(sqlite3_vtab_cursor *base, int idx_num, const char *idx
   return f.rc == SQLITE_OK ? SQLITE_OK : failure_to_vtab(&f, base->pVtab);
 }
 
-static int stream_next(sqlite3_vtab_cursor *base)
-{
+static int stream_next(sqlite3_vtab_cursor *base) {
   conn *c = ((table *)base->pVtab)->c;
   failure f = table_failure(base->pVtab);
   c->streams++;
@@ -256,13 +245,11 @@ static int stream_next(sqlite3_vtab_cursor *base)
   return f.rc == SQLITE_OK ? SQLITE_OK : failure_to_vtab(&f, base->pVtab);
 }
 
-static int stream_eof(sqlite3_vtab_cursor *base)
-{
+static int stream_eof(sqlite3_vtab_cursor *base) {
   return ((stream_cursor *)base)->eof;
 }
 
-static int stream_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int column)
-{
+static int stream_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int column) {
   const stream_cursor *cur = (stream_cursor *)base;
   switch (column) {
   case SEQ: sqlite3_result_int64(ctx, cur->seq); break;
@@ -272,8 +259,7 @@ static int stream_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int co
   return SQLITE_OK;
 }
 
-static int stream_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *rowid)
-{
+static int stream_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *rowid) {
   *rowid = ((stream_cursor *)base)->seq + 1;
   return SQLITE_OK;
 }

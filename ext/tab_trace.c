@@ -15,17 +15,19 @@
 */
 #include "ext.h"
 
-enum {
-  PIECE, STEP, RANK, LEFT, RIGHT, ID, REPLACEMENTS, BEFORE, AFTER, INPUT, TOKENIZER, OPTIONS
-};
+enum { PIECE, STEP, RANK, LEFT, RIGHT, ID, REPLACEMENTS, BEFORE, AFTER, INPUT, TOKENIZER, OPTIONS };
 static const char schema[] =
     "CREATE TABLE x(piece INTEGER, step INTEGER, rank INTEGER, left INTEGER, right INTEGER,"
     " id INTEGER, replacements INTEGER, before TEXT, after TEXT, input HIDDEN, tokenizer HIDDEN,"
     " options HIDDEN)";
 
-static const arguments args = {
-    .first_column = INPUT, .n = 3, .n_required = 1, .tokenizer = 1, .options = 2,
-    .who = FOR_TRACE, .no_walk = true};
+static const arguments args = {.first_column = INPUT,
+                               .n = 3,
+                               .n_required = 1,
+                               .tokenizer = 1,
+                               .options = 2,
+                               .who = FOR_TRACE,
+                               .no_walk = true};
 
 static const double scan_cost = 10000, scan_rows = 1000;
 
@@ -39,15 +41,13 @@ typedef struct trace_cursor {
 } trace_cursor;
 
 static int trace_connect(sqlite3 *db, void *aux, int argc, const char *const *argv,
-                         sqlite3_vtab **out, char **error)
-{
+                         sqlite3_vtab **out, char **error) {
   (void)argc;
   (void)argv;
   return table_connect(db, aux, "bpe_trace", schema, out, error);
 }
 
-static int trace_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info)
-{
+static int trace_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info) {
   (void)vtab;
   int n_argv;
   const int rc = table_plan(&args, info, &n_argv);
@@ -62,8 +62,7 @@ static int trace_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info)
   return SQLITE_OK;
 }
 
-static int trace_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **out)
-{
+static int trace_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **out) {
   (void)vtab;
   trace_cursor *cur = sqlite3_malloc64(sizeof *cur);
   if (!cur) return SQLITE_NOMEM;
@@ -72,22 +71,19 @@ static int trace_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **out)
   return SQLITE_OK;
 }
 
-static void reset(trace_cursor *cur)
-{
+static void reset(trace_cursor *cur) {
   bpe_trace_free(cur->trace);
   scan_close(&cur->scan);
   *cur = (trace_cursor){.base = cur->base, .eof = true};
 }
 
-static int trace_close(sqlite3_vtab_cursor *base)
-{
+static int trace_close(sqlite3_vtab_cursor *base) {
   reset((trace_cursor *)base);
   sqlite3_free(base);
   return SQLITE_OK;
 }
 
-static int advance(trace_cursor *cur)
-{
+static int advance(trace_cursor *cur) {
   bpe_error e = {0};
   const bpe_status st = bpe_trace_next(cur->trace, &cur->step, &e);
   cur->row++;
@@ -98,8 +94,7 @@ static int advance(trace_cursor *cur)
   return failure_to_vtab(&f, cur->base.pVtab);
 }
 
-static int start_trace(trace_cursor *cur, failure *f)
-{
+static int start_trace(trace_cursor *cur, failure *f) {
   const call *k = cur->scan.call;
   bpe_error e = {0};
   if (!value_bytes(cur->scan.args[0], &cur->scan.input)) return fail_code(f, SQLITE_NOMEM);
@@ -111,8 +106,7 @@ static int start_trace(trace_cursor *cur, failure *f)
 }
 
 static int trace_filter(sqlite3_vtab_cursor *base, int idx_num, const char *idx_str, int argc,
-                        sqlite3_value **argv)
-{
+                        sqlite3_value **argv) {
   (void)idx_str;
   (void)argc;
   trace_cursor *cur = (trace_cursor *)base;
@@ -127,18 +121,15 @@ static int trace_filter(sqlite3_vtab_cursor *base, int idx_num, const char *idx_
   return advance(cur);
 }
 
-static int trace_next(sqlite3_vtab_cursor *base)
-{
+static int trace_next(sqlite3_vtab_cursor *base) {
   return advance((trace_cursor *)base);
 }
 
-static int trace_eof(sqlite3_vtab_cursor *base)
-{
+static int trace_eof(sqlite3_vtab_cursor *base) {
   return ((trace_cursor *)base)->eof;
 }
 
-static int result_ids(sqlite3_context *ctx, conn *c, const uint32_t *ids, size_t n)
-{
+static int result_ids(sqlite3_context *ctx, conn *c, const uint32_t *ids, size_t n) {
   bpe_buffer b;
   bpe_buffer_init(&b, &c->alloc, (size_t)sqlite3_limit(c->db, SQLITE_LIMIT_LENGTH, -1));
   bpe_buffer_append(&b, "[", 1);
@@ -158,13 +149,11 @@ static int result_ids(sqlite3_context *ctx, conn *c, const uint32_t *ids, size_t
   return SQLITE_OK;
 }
 
-static void result_id(sqlite3_context *ctx, uint32_t id)
-{
+static void result_id(sqlite3_context *ctx, uint32_t id) {
   if (id != BPE_NONE) sqlite3_result_int64(ctx, id);
 }
 
-static int trace_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int column)
-{
+static int trace_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int column) {
   const trace_cursor *cur = (trace_cursor *)base;
   const bpe_step *s = &cur->step;
   conn *c = ((table *)base->pVtab)->c;
@@ -185,8 +174,7 @@ static int trace_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int col
   return SQLITE_OK;
 }
 
-static int trace_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *rowid)
-{
+static int trace_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *rowid) {
   *rowid = ((trace_cursor *)base)->row;
   return SQLITE_OK;
 }

@@ -14,8 +14,7 @@
 #include "ext.h"
 
 int table_connect(sqlite3 *db, conn *c, const char *name, const char *schema, sqlite3_vtab **out,
-                  char **error)
-{
+                  char **error) {
   (void)error; /* a failed declaration is ours alone, and SQLite words it */
   const int rc = sqlite3_declare_vtab(db, schema);
   if (rc != SQLITE_OK) return rc;
@@ -26,22 +25,19 @@ int table_connect(sqlite3 *db, conn *c, const char *name, const char *schema, sq
   return SQLITE_OK;
 }
 
-int table_disconnect(sqlite3_vtab *vtab)
-{
+int table_disconnect(sqlite3_vtab *vtab) {
   table *t = (table *)vtab;
   call_release(t->last);
   sqlite3_free(t);
   return SQLITE_OK;
 }
 
-failure table_failure(const sqlite3_vtab *vtab)
-{
+failure table_failure(const sqlite3_vtab *vtab) {
   const table *t = (const table *)vtab;
   return (failure){.name = t->name, .c = t->c};
 }
 
-int table_plan(const arguments *a, sqlite3_index_info *info, int *n_argv)
-{
+int table_plan(const arguments *a, sqlite3_index_info *info, int *n_argv) {
   int given[MAX_ARGUMENTS] = {-1, -1, -1, -1}; /* T1: the constraint that gives the argument */
   bool later[MAX_ARGUMENTS] = {false};
   for (int i = 0; i < info->nConstraint; i++) {
@@ -65,26 +61,22 @@ int table_plan(const arguments *a, sqlite3_index_info *info, int *n_argv)
   return SQLITE_OK;
 }
 
-static bool is_missing(const arguments *a, int idx_num)
-{
+static bool is_missing(const arguments *a, int idx_num) {
   const int required = (1 << a->n_required) - 1;
   return (idx_num & required) != required;
 }
 
-double table_cost(const arguments *a, const sqlite3_index_info *info, double cost)
-{
+double table_cost(const arguments *a, const sqlite3_index_info *info, double cost) {
   static const double impossible = 1e99;
   return is_missing(a, info->idxNum) ? impossible : cost; /* T3 */
 }
 
-bool table_ordered_by(const sqlite3_index_info *info, int column)
-{
+bool table_ordered_by(const sqlite3_index_info *info, int column) {
   if (info->nOrderBy != 1 || info->aOrderBy[0].desc) return false;
   return info->aOrderBy[0].iColumn == column || info->aOrderBy[0].iColumn == -1;
 }
 
-bool table_uses(const sqlite3_index_info *info, int first, int last)
-{
+bool table_uses(const sqlite3_index_info *info, int first, int last) {
   sqlite3_uint64 used = info->colUsed;
   for (int i = first; i <= last; i++) {
     if (used & (sqlite3_uint64)1 << i) return true;
@@ -92,23 +84,20 @@ bool table_uses(const sqlite3_index_info *info, int first, int last)
   return false;
 }
 
-static sqlite3_value *argument(const scan *s, int i)
-{
+static sqlite3_value *argument(const scan *s, int i) {
   return i < 0 ? NULL : s->args[i];
 }
 
 /* The call of the table's latest scan if the arguments are the same, else a new one. */
 static int scan_call(table *t, scan *s, sqlite3_value *name, sqlite3_value *opts, int who,
-                     failure *f)
-{
+                     failure *f) {
   if (call_again(t->c, &t->last, name, opts, who, f) != SQLITE_OK) return f->rc;
   t->last->refs++;
   s->call = t->last;
   return SQLITE_OK;
 }
 
-static int start_walk(scan *s, failure *f)
-{
+static int start_walk(scan *s, failure *f) {
   bpe_error e = {0};
   if (!value_bytes(s->args[0], &s->input)) return fail_code(f, SQLITE_NOMEM);
   bpe_status st = bpe_walk_new(s->call->tok->coder, &e, &s->walk);
@@ -118,9 +107,8 @@ static int start_walk(scan *s, failure *f)
   return st == BPE_OK ? SQLITE_OK : fail_status(f, st, &e);
 }
 
-int scan_open(scan *s, table *t, const arguments *a, int idx_num, sqlite3_value **argv,
-              failure *f, bool *empty)
-{
+int scan_open(scan *s, table *t, const arguments *a, int idx_num, sqlite3_value **argv, failure *f,
+              bool *empty) {
   *empty = false;
   if (is_missing(a, idx_num)) return fail(f, "needs %s", a->needs ? a->needs : "a text argument");
   for (int i = 0, next = 0; i < a->n; i++) {
@@ -130,21 +118,20 @@ int scan_open(scan *s, table *t, const arguments *a, int idx_num, sqlite3_value 
     if (i != a->options && value_is_null(s->args[i])) *empty = true;
   }
   if (*empty) return SQLITE_OK;
-  if (a->tokenizer >= 0) scan_call(t, s, argument(s, a->tokenizer), argument(s, a->options), a->who, f);
+  if (a->tokenizer >= 0)
+    scan_call(t, s, argument(s, a->tokenizer), argument(s, a->options), a->who, f);
   if (f->rc == SQLITE_OK && a->n_required > 0 && !a->no_walk) start_walk(s, f);
   return f->rc;
 }
 
-void scan_close(scan *s)
-{
+void scan_close(scan *s) {
   bpe_walk_free(s->walk);
   for (int i = 0; i < MAX_ARGUMENTS; i++) sqlite3_value_free(s->args[i]);
   call_release(s->call);
   *s = (scan){0};
 }
 
-void scan_result(const scan *s, const arguments *a, sqlite3_context *ctx, int column)
-{
+void scan_result(const scan *s, const arguments *a, sqlite3_context *ctx, int column) {
   const int i = column - a->first_column;
   if (s->args[i]) {
     sqlite3_result_value(ctx, s->args[i]);
@@ -153,8 +140,7 @@ void scan_result(const scan *s, const arguments *a, sqlite3_context *ctx, int co
   }
 }
 
-int result_repaired(sqlite3_context *ctx, conn *c, const void *text, size_t len)
-{
+int result_repaired(sqlite3_context *ctx, conn *c, const void *text, size_t len) {
   if (bpe_utf8_valid(text, len)) {
     sqlite3_result_text64(ctx, text, len, SQLITE_TRANSIENT, SQLITE_UTF8);
     return SQLITE_OK;

@@ -15,7 +15,8 @@
 #if defined(__GNUC__)
 __attribute__((format(printf, 4, 5)))
 #endif
-bpe_status set_error(bpe_error *, bpe_status, uint64_t offset, const char *format, ...);
+bpe_status
+set_error(bpe_error *, bpe_status, uint64_t offset, const char *format, ...);
 bpe_status set_nomem(bpe_error *);
 
 /* Bytes as they may stand in a message: malformed ones and control characters as \xHH, cut with

@@ -144,11 +144,11 @@ typedef struct bpe_info {
                          ** or added tokens take white space along or are spelled otherwise.
                          ** Byte bounds, decode(encode(x)) = x and streaming do not hold */
   bool whole;
-  uint32_t vocab_size;   /* highest id + 1: the rows of an embedding */
-  size_t token_count;    /* distinct ids */
-  size_t entry_count;    /* tokens by index; more than token_count where specials share an id */
+  uint32_t vocab_size; /* highest id + 1: the rows of an embedding */
+  size_t token_count;  /* distinct ids */
+  size_t entry_count;  /* tokens by index; more than token_count where specials share an id */
   size_t merge_count;
-  size_t longest;        /* bytes of the longest token */
+  size_t longest;            /* bytes of the longest token */
   const uint32_t *bos, *eos; /* borrowed */
   size_t n_bos, n_eos;
   const char *stats; /* JSON, borrowed; NULL: none */
@@ -170,8 +170,8 @@ void bpe_model_digest(const bpe_model *, uint8_t out[32]);
 /* A model as one string of bytes that any machine reads back to a model of the same digest, with
 ** counts and stats (model_blob.c has the layout). Parsing trusts nothing. */
 BPE_CHECK bpe_status bpe_model_write(const bpe_model *, bpe_error *, bpe_buffer *);
-BPE_CHECK bpe_status bpe_model_parse(const bpe_alloc *, const void *bytes, size_t len,
-                                     bpe_error *, bpe_model **out);
+BPE_CHECK bpe_status bpe_model_parse(const bpe_alloc *, const void *bytes, size_t len, bpe_error *,
+                                     bpe_model **out);
 
 /* What a tokenizer is besides its entries, merges and pattern, as a JSON object whose keys are
 ** listed in settings.c: format (its version), whole, bos, eos, how text is normalized, how added
@@ -179,8 +179,8 @@ BPE_CHECK bpe_status bpe_model_parse(const bpe_alloc *, const void *bytes, size_
 ** (bpe_builder_merge), its pattern's text and these settings has the same digest. Settings of a
 ** later format, unknown keys and ids that are no token are BPE_BADMODEL. */
 BPE_CHECK bpe_status bpe_model_settings(const bpe_model *, bpe_error *, bpe_buffer *json);
-void bpe_builder_settings(bpe_builder *, const char *pattern, size_t pattern_len,
-                          const char *json, size_t len);
+void bpe_builder_settings(bpe_builder *, const char *pattern, size_t pattern_len, const char *json,
+                          size_t len);
 
 /* ---- Formats ------------------------------------------------------------------------------ */
 
@@ -200,8 +200,8 @@ typedef struct bpe_import_options {
 ** What a source asks for and we do not do is an error that names it; e->offset is the line or the
 ** byte where there is one. Options that the source answers itself are BPE_MISUSE. */
 BPE_CHECK bpe_status bpe_import(const bpe_alloc *, const void *source, size_t len,
-                                const void *merges, size_t merges_len,
-                                const bpe_import_options *, bpe_error *, bpe_model **out);
+                                const void *merges, size_t merges_len, const bpe_import_options *,
+                                bpe_error *, bpe_model **out);
 
 /* Appends the model in a format: model (bytes), tiktoken, huggingface, gpt2-vocab, gpt2-merges
 ** or minbpe (text). An unknown format is BPE_MISUSE; content that the format cannot carry is
@@ -229,11 +229,11 @@ typedef struct bpe_pattern bpe_pattern;
 ** syntax with UTF and UCP; BPE_BADREGEX says why and where. A text that begins with [ and is no
 ** regex is a chain: a JSON array of names and {"regex": ...}, each splitting the pieces of the
 ** one before. */
-BPE_CHECK bpe_status bpe_pattern_new(const bpe_alloc *, const char *text, size_t len,
-                                     bool is_regex, bpe_error *, bpe_pattern **out);
+BPE_CHECK bpe_status bpe_pattern_new(const bpe_alloc *, const char *text, size_t len, bool is_regex,
+                                     bpe_error *, bpe_pattern **out);
 void bpe_pattern_free(bpe_pattern *);
-const char *bpe_pattern_name(int i); /* named patterns by index; NULL past the last */
-const char *bpe_unicode_version(void); /* of the named patterns' character classes */
+const char *bpe_pattern_name(int i);              /* named patterns by index; NULL past the last */
+const char *bpe_unicode_version(void);            /* of the named patterns' character classes */
 const char *bpe_normalizer_unicode_version(void); /* of the normal forms of imported tokenizers */
 /* "10.42 2022-12-11", and whether patterns are compiled to machine code here. */
 void bpe_pcre2_version(char out[64], bool *jit);
@@ -251,13 +251,13 @@ typedef struct bpe_name {
 /* The model's added tokens, and of its specials all (names NULL) or those named. A name that is
 ** no special of the model is BPE_MISUSE. Needed only where specials are allowed: without a
 ** finder a walk looks for the model's added tokens alone. */
-BPE_CHECK bpe_status bpe_finder_new(const bpe_model *, const bpe_name *names, size_t n,
-                                    bpe_error *, bpe_finder **out);
+BPE_CHECK bpe_status bpe_finder_new(const bpe_model *, const bpe_name *names, size_t n, bpe_error *,
+                                    bpe_finder **out);
 /* Strings whose presence in the text is an error: those given, whatever they are; or, with
 ** names NULL, every special of the model that is not in `except`. */
 BPE_CHECK bpe_status bpe_finder_new_forbidden(const bpe_model *, const bpe_name *names, size_t n,
-                                              const bpe_name *except, size_t n_except,
-                                              bpe_error *, bpe_finder **out);
+                                              const bpe_name *except, size_t n_except, bpe_error *,
+                                              bpe_finder **out);
 void bpe_finder_free(bpe_finder *);
 
 /* ---- Encoding ----------------------------------------------------------------------------- */
@@ -305,8 +305,8 @@ BPE_CHECK bpe_status bpe_walk_start(bpe_walk *, const void *text, size_t len,
 BPE_CHECK bpe_status bpe_walk_next(bpe_walk *, bpe_piece *piece, bpe_error *);
 
 /* The whole text at once, over a walk of the coder's own. */
-BPE_CHECK bpe_status bpe_count(bpe_coder *, const void *text, size_t len,
-                               const bpe_walk_options *, bpe_error *, uint64_t *n);
+BPE_CHECK bpe_status bpe_count(bpe_coder *, const void *text, size_t len, const bpe_walk_options *,
+                               bpe_error *, uint64_t *n);
 /* Whether bpe_count gives at most `most`: by the text's length where that decides, else by counting
 ** until there are more. Past that place the text is not looked at, so a byte there that has no
 ** token is no failure. */
@@ -325,7 +325,8 @@ BPE_CHECK bpe_status bpe_encode_packed(bpe_coder *, const void *text, size_t len
 /* What is kept of a text to have at most `most` tokens: the bytes *start .. *stop - 1, which are
 ** the first k tokens of the text, or with `left` the last k, and begin and end with characters;
 ** k is the largest number <= most for which those bytes, encoded by themselves with the same
-** options, give at most `most` tokens. BPE_MISUSE: not even no text does, because of BOS and EOS. */
+** options, give at most `most` tokens. BPE_MISUSE: not even no text does, because of BOS and EOS.
+ */
 BPE_CHECK bpe_status bpe_truncate(bpe_coder *, const void *text, size_t len,
                                   const bpe_walk_options *, uint64_t most, bool left, bpe_error *,
                                   size_t *start, size_t *stop);
@@ -362,13 +363,13 @@ BPE_CHECK bpe_status bpe_windows_next(bpe_windows *, bpe_window *, bpe_error *);
 typedef struct bpe_trace bpe_trace; /* borrows its coder */
 
 typedef struct bpe_step {
-  uint64_t piece, step;            /* counted from 0; special tokens, BOS and EOS are pieces too */
-  size_t start, stop;              /* bytes of the piece */
-  uint32_t rank, left, right, id;  /* BPE_NONE in step 0; rank, left and right also where a piece
-                                   ** that is a token is taken whole */
+  uint64_t piece, step;           /* counted from 0; special tokens, BOS and EOS are pieces too */
+  size_t start, stop;             /* bytes of the piece */
+  uint32_t rank, left, right, id; /* BPE_NONE in step 0; rank, left and right also where a piece
+                                  ** that is a token is taken whole */
   uint64_t replacements;
-  const uint32_t *before, *after;  /* the piece's ids, BPE_NONE for a byte that is no token; valid
-                                   ** until the next call; before is NULL in step 0 */
+  const uint32_t *before, *after; /* the piece's ids, BPE_NONE for a byte that is no token; valid
+                                  ** until the next call; before is NULL in step 0 */
   size_t n_before, n_after;
 } bpe_step;
 
@@ -419,22 +420,24 @@ BPE_CHECK bpe_status bpe_decode(const bpe_model *, const uint32_t *ids, size_t n
 ** the options alone: not on threads, nor on the order of the texts, unless tie says so. */
 typedef struct bpe_trainer bpe_trainer;
 
-typedef enum bpe_tie { /* of pairs with equal counts */
-  BPE_TIE_BYTES,       /* the greatest (left bytes, right bytes), compared part by part */
-  BPE_TIE_IDS,         /* the smallest (left id, right id) */
-  BPE_TIE_FIRST        /* the one met first when the current sequences are read in text order */
+typedef enum bpe_tie {                /* of pairs with equal counts */
+                       BPE_TIE_BYTES, /* the greatest (left bytes, right bytes), compared part by
+                                         part */
+                       BPE_TIE_IDS,   /* the smallest (left id, right id) */
+                       BPE_TIE_FIRST  /* the one met first when the current sequences are read in
+                                         text order */
 } bpe_tie;
 
-typedef enum bpe_place { /* of the special tokens' ids */
-  BPE_PLACE_LAST,        /* after bytes and merges */
-  BPE_PLACE_FIRST,       /* before the bytes */
-  BPE_PLACE_AFTER_BYTES
+typedef enum bpe_place {                  /* of the special tokens' ids */
+                         BPE_PLACE_LAST,  /* after bytes and merges */
+                         BPE_PLACE_FIRST, /* before the bytes */
+                         BPE_PLACE_AFTER_BYTES
 } bpe_place;
 
 typedef struct bpe_train_progress {
-  bool merging;             /* false: still counting */
-  uint64_t rows, bytes;     /* so far */
-  uint64_t distinct;        /* pieces; while threads count, those they have handed in */
+  bool merging;         /* false: still counting */
+  uint64_t rows, bytes; /* so far */
+  uint64_t distinct;    /* pieces; while threads count, those they have handed in */
   uint32_t merges, wanted;
   uint64_t count_ns, merge_ns; /* spent in either phase */
 } bpe_train_progress;
@@ -443,13 +446,13 @@ typedef struct bpe_train_options {
   const char *pattern; /* NULL: o200k; a name or a regex */
   size_t pattern_len;
   bool is_regex;
-  bool pretokenized; /* texts are pieces already: the pattern is stored, not applied */
+  bool pretokenized;        /* texts are pieces already: the pattern is stored, not applied */
   const bpe_name *specials; /* texts are cut at them; not empty, none twice */
   size_t n_specials;
   bpe_place place;
   const uint32_t *bos, *eos; /* by index into specials */
   size_t n_bos, n_eos;
-  bool gpt2_bytes;           /* ids of the bytes: printable ones first, not by value */
+  bool gpt2_bytes; /* ids of the bytes: printable ones first, not by value */
   bpe_tie tie;
   uint64_t min_frequency;    /* a pair that occurs less often is not merged; 0 means 1 */
   uint64_t max_token_length; /* in bytes; 0: no limit */

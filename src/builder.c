@@ -60,8 +60,7 @@ static uint8_t *add_entry(bpe_builder *b, uint32_t id, bpe_kind kind, uint64_t l
   const size_t n = (size_t)len;
   if (!mem_grow(&v->alloc, (void **)&v->entries, &v->entries_cap, v->n_entries + 1,
                 sizeof *v->entries) ||
-      !mem_grow(&v->alloc, (void **)&v->slab, &v->slab_cap, v->slab_len + (n == 0 ? 1 : n),
-                1)) {
+      !mem_grow(&v->alloc, (void **)&v->slab, &v->slab_cap, v->slab_len + (n == 0 ? 1 : n), 1)) {
     set_nomem(&b->error);
     return NULL;
   }
@@ -147,8 +146,7 @@ void bpe_builder_whole(bpe_builder *b) {
 static void add_id(bpe_builder *b, id_list *list, uint32_t id) {
   if (!mem_grow(&b->m->alloc, (void **)&list->ids, &list->cap, list->n + 1, sizeof *list->ids))
     set_nomem(&b->error);
-  else
-    list->ids[list->n++] = id;
+  else list->ids[list->n++] = id;
 }
 
 void bpe_builder_bos(bpe_builder *b, uint32_t id) {
@@ -175,11 +173,9 @@ void bpe_builder_stats(bpe_builder *b, const char *json, size_t len) {
 
 void builder_flag(bpe_builder *b, uint32_t id, unsigned flag) {
   if (failed(b)) return;
-  if (!mem_grow(&b->m->alloc, (void **)&b->flags, &b->flags_cap, b->n_flags + 1,
-                sizeof *b->flags))
+  if (!mem_grow(&b->m->alloc, (void **)&b->flags, &b->flags_cap, b->n_flags + 1, sizeof *b->flags))
     set_nomem(&b->error);
-  else
-    b->flags[b->n_flags++] = (flag_row){id, flag};
+  else b->flags[b->n_flags++] = (flag_row){id, flag};
 }
 
 void builder_name(bpe_builder *b, uint32_t id, const char *text, size_t len) {
@@ -345,7 +341,8 @@ static bpe_status finish(bpe_builder *b, bpe_error *e) {
   if (st == BPE_OK) st = keep_settings(m, e);
   m->alters = m->normalizer != NULL || m->n_names != 0 || m->strip_left != 0;
   for (size_t i = 0; i < m->v.n_entries; i++)
-    m->alters |= (m->v.entries[i].flags & (ENTRY_LSTRIP | ENTRY_RSTRIP | ENTRY_WORD | ENTRY_LATE)) != 0;
+    m->alters |=
+        (m->v.entries[i].flags & (ENTRY_LSTRIP | ENTRY_RSTRIP | ENTRY_WORD | ENTRY_LATE)) != 0;
   for (int c = 0; c < 256; c++) m->lacks_bytes |= m->v.byte_ids[c] == BPE_NONE;
   return st;
 }

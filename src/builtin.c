@@ -21,7 +21,7 @@ typedef struct special_row {
 typedef struct encoding {
   const char *name, *pattern;
   const uint8_t *data, *data_end;
-  const special_row *specials; /* up to a row without a name */
+  const special_row *specials;         /* up to a row without a name */
   uint32_t reserved_from, reserved_to; /* <|reserved_N|> for N in [from, to] */
 } encoding;
 
@@ -33,12 +33,9 @@ static const special_row p50k_edit_specials[] = {{"<|endoftext|>", 50256},
                                                  {"<|fim_suffix|>", 50283},
                                                  {NULL, 0}};
 
-static const special_row cl100k_specials[] = {{"<|endoftext|>", 100257},
-                                              {"<|fim_prefix|>", 100258},
-                                              {"<|fim_middle|>", 100259},
-                                              {"<|fim_suffix|>", 100260},
-                                              {"<|endofprompt|>", 100276},
-                                              {NULL, 0}};
+static const special_row cl100k_specials[] = {
+    {"<|endoftext|>", 100257},  {"<|fim_prefix|>", 100258},  {"<|fim_middle|>", 100259},
+    {"<|fim_suffix|>", 100260}, {"<|endofprompt|>", 100276}, {NULL, 0}};
 
 static const special_row o200k_specials[] = {
     {"<|endoftext|>", 199999}, {"<|endofprompt|>", 200018}, {NULL, 0}};

@@ -19,15 +19,12 @@
 #define HIDE(name) ".hidden " SYMBOL(name) "\n"
 #endif
 
-#define EMBED(name, path)                       \
-  __asm__(SECTION ".globl " SYMBOL(name) "\n"   \
-          HIDE(name)                            \
-          ".globl " SYMBOL(name "_end") "\n"    \
-          HIDE(name "_end")                     \
-          ".balign 16\n" SYMBOL(name) ":\n"     \
-          ".incbin \"data/encodings/" path "\"\n" \
-          SYMBOL(name "_end") ":\n"             \
-          ".byte 0\n.text\n")
+#define EMBED(name, path)                                                                          \
+  __asm__(SECTION ".globl " SYMBOL(name) "\n" HIDE(name) ".globl " SYMBOL(name "_end") "\n" HIDE(  \
+      name "_end") ".balign 16\n" SYMBOL(name) ":\n"                                               \
+                                               ".incbin \"data/encodings/" path                    \
+                                               "\"\n" SYMBOL(name "_end") ":\n"                    \
+                                                                          ".byte 0\n.text\n")
 
 EMBED("builtin_r50k", "r50k_base.merges");
 EMBED("builtin_p50k", "p50k_base.merges");

@@ -1,7 +1,8 @@
 /* cpu.h - what the compiler and the processor can do beyond plain C.
 **
 ** The build is for the baseline of its machine. Code for more than that is in functions of their
-** own, marked AVX2_TARGET or AVX512_TARGET, which only run after avx2_runs() or avx512_runs() has said
+** own, marked AVX2_TARGET or AVX512_TARGET, which only run after avx2_runs() or avx512_runs() has
+*said
 ** yes; each has a twin in plain
 ** C, or in what the baseline has, that gives the same answer. With PLAIN_C there is plain C alone,
 ** which is what `make plain` tests.
@@ -43,7 +44,7 @@ static inline bool avx2_runs(void) {
 
 #if defined(HAVE_AVX2) && defined(__LP64__)
 #define HAVE_AVX512 1
-#define AVX512_TARGET \
+#define AVX512_TARGET                                                                              \
   __attribute__((target("avx2,bmi,lzcnt,popcnt,avx512f,avx512bw,avx512vl,avx512vbmi2")))
 
 static inline bool avx512_runs(void) {

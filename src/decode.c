@@ -68,8 +68,7 @@ bpe_status bpe_decode(const bpe_model *m, const uint32_t *ids, size_t n, bpe_spe
                        (unsigned long)ids[i]);
     const vocab_entry *t = &v->entries[at];
     if (t->kind == BPE_SPECIAL && specials == BPE_SPECIALS_ERROR)
-      return set_error(e, BPE_BADTOKEN, i, "control %lu at position %zu", (unsigned long)ids[i],
-                       i);
+      return set_error(e, BPE_BADTOKEN, i, "control %lu at position %zu", (unsigned long)ids[i], i);
     if (t->kind != BPE_SPECIAL || specials == BPE_SPECIALS_TEXT)
       bpe_buffer_append(out, vocab_bytes(v, t), t->len);
     if (out->status != BPE_OK) break;

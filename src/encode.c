@@ -38,15 +38,15 @@ struct bpe_walk {
   special_match special;    /* the next one; start == len: none */
   const uint8_t *base;      /* what is split: text, or a normalized stretch of it */
   size_t base_len;
-  piece_text pieces;        /* of base */
-  size_t base_stop;         /* end of the stretch, in base */
+  piece_text pieces;             /* of base */
+  size_t base_stop;              /* end of the stretch, in base */
   const bpe_finder *late_finder; /* NULL: nothing is looked for in base */
-  special_match late;       /* the next there; start == base_stop: none */
-  bool mapped;              /* base is not text: places go through `normal` */
-  size_t done;              /* mapped: the text up to here is in pieces */
+  special_match late;            /* the next there; start == base_stop: none */
+  bool mapped;                   /* base is not text: places go through `normal` */
+  size_t done;                   /* mapped: the text up to here is in pieces */
   normal_text normal;
   size_t normal_from; /* where the normalized stretch begins in text */
-  size_t *stops; /* owned; of the tokens of the last mapped piece */
+  size_t *stops;      /* owned; of the tokens of the last mapped piece */
   size_t stops_cap;
   enum phase phase;
   size_t asked; /* text position at the last question to stop */
@@ -58,9 +58,9 @@ struct bpe_coder {
   piece_table pieces;
   piece_batch batch;
   merge_scratch merge;
-  uint32_t one; /* the id of a piece that is a token */
+  uint32_t one;            /* the id of a piece that is a token */
   uint32_t few[UINT8_MAX]; /* ids from the table of pieces */
-  bpe_walk walk; /* that of bpe_count and bpe_encode_* */
+  bpe_walk walk;           /* that of bpe_count and bpe_encode_* */
 };
 
 /* ---- Coder -------------------------------------------------------------------------------- */
@@ -174,8 +174,7 @@ bpe_status coder_piece(bpe_coder *c, const uint8_t *text, size_t len, const bpe_
   c->merge.stop_ctx = o->stop_ctx;
   piece_text x;
   piece_text_init(&x, text, len);
-  const bpe_status st =
-      piece_ids(c, &x, p->start, p->stop - p->start, true, &p->ids, &p->n_ids, e);
+  const bpe_status st = piece_ids(c, &x, p->start, p->stop - p->start, true, &p->ids, &p->n_ids, e);
   size_t at = p->start;
   for (size_t i = 0; st == BPE_OK && c->model->lacks_bytes && i < p->n_ids; i++) {
     if (p->ids[i] == BPE_NONE)
@@ -211,8 +210,8 @@ void bpe_walk_free(bpe_walk *w) {
 static bpe_status begin_split(bpe_walk *w, size_t from, bpe_error *e) {
   w->late = (special_match){w->base_stop, 0, BPE_NONE};
   if (w->late_finder != NULL) {
-    const bpe_status st = special_find(w->late_finder, w->base, from, w->base_stop,
-                                       w->options.stop, w->options.stop_ctx, e, &w->late);
+    const bpe_status st = special_find(w->late_finder, w->base, from, w->base_stop, w->options.stop,
+                                       w->options.stop_ctx, e, &w->late);
     if (st != BPE_OK) return st;
   }
   const bpe_pattern *p = w->options.pattern;
@@ -299,8 +298,7 @@ bpe_status bpe_walk_start(bpe_walk *w, const void *text, size_t len, const bpe_w
 
 /* The tokens before or after a document, as one piece of no bytes. */
 static bpe_piece wrapping(const id_list *list, size_t at) {
-  return (bpe_piece){
-      .start = at, .stop = at, .ids = list->ids, .n_ids = list->n, .special = true};
+  return (bpe_piece){.start = at, .stop = at, .ids = list->ids, .n_ids = list->n, .special = true};
 }
 
 static bpe_status next_piece(bpe_walk *w, bpe_piece *p, bpe_error *e) {
@@ -510,7 +508,7 @@ static bpe_status too_wide(size_t at, uint32_t id, bpe_error *e) {
 
 /* Appends any number of ids, of a piece at `at`. */
 static ALWAYS_INLINE bpe_status append_ids(form f, size_t at, const uint32_t *ids, size_t n,
-                                    bpe_buffer *out, bpe_error *e) {
+                                           bpe_buffer *out, bpe_error *e) {
   for (size_t i = 0; i < n;) {
     const size_t stop = n - i < IDS_PER_RESERVE ? n : i + IDS_PER_RESERVE;
     uint8_t *const start = bpe_buffer_reserve(out, (stop - i) * most_bytes[f] + FORM_SLACK);
@@ -527,7 +525,8 @@ static ALWAYS_INLINE bpe_status append_ids(form f, size_t at, const uint32_t *id
 
 static ALWAYS_INLINE uint8_t *write_run(form f, const bpe_coder *c, size_t *i, uint8_t *to) {
 #ifdef HAVE_AVX2
-  if (f == FORM_32 && c->pieces.width != WIDTH_16) return avx2_write_kept_32(&c->pieces, &c->batch, i, to);
+  if (f == FORM_32 && c->pieces.width != WIDTH_16)
+    return avx2_write_kept_32(&c->pieces, &c->batch, i, to);
 #endif
   if (f == FORM_32) return write_kept_32(&c->pieces, &c->batch, i, to);
   return write_kept(f, &c->pieces, &c->batch, i, to);
@@ -555,7 +554,7 @@ static ALWAYS_INLINE bpe_status append_batch(form f, bpe_walk *w, uint64_t found
 }
 
 static ALWAYS_INLINE bpe_status encode(form f, bpe_coder *c, const void *text, size_t len,
-                                const bpe_walk_options *o, bpe_error *e, bpe_buffer *out) {
+                                       const bpe_walk_options *o, bpe_error *e, bpe_buffer *out) {
   bpe_piece p;
   bpe_walk *w = &c->walk;
   bpe_status st = bpe_walk_start(w, text, len, o, e);

@@ -260,8 +260,7 @@ static bpe_status add_token(hf *h, const doc_node *v, const doc_node *content, u
   t->flags = (uint8_t)flags;
   /* What merging begins with goes on being that; outside the vocabulary it never was. */
   const uint8_t *s = import_bytes(in, at);
-  t->merges |=
-      in_vocab && (t->len == 1 || (!h->byte_level && utf8_length(s, t->len) == t->len));
+  t->merges |= in_vocab && (t->len == 1 || (!h->byte_level && utf8_length(s, t->len) == t->len));
   if (t->len != content->len || memcmp(s, content->text, content->len) != 0)
     builder_name(in->b, id, content->text, content->len);
   return BPE_OK;

@@ -25,14 +25,14 @@
 #include "utf8.h"
 
 enum {
-  SHORT_PIECE = 62,    /* bytes up to which an array scan wins; places fit in PLACE_BITS */
+  SHORT_PIECE = 62, /* bytes up to which an array scan wins; places fit in PLACE_BITS */
   PLACE_BITS = 6,
   MOST_ORDER = (1 << (32 - 6)) - 1,
   WINDOW = SHORT_PIECE - 3, /* bytes of a window, at least, and a character that it cuts */
-  TAIL = 4,            /* tokens taken back at first */
-  FAN = 16,            /* children of a tournament node */
-  MAX_LEVELS = 9,      /* FAN^MAX_LEVELS > 2^32 */
-  STOP_INTERVAL = 1 << 16 /* bytes between two questions to stop */
+  TAIL = 4,                 /* tokens taken back at first */
+  FAN = 16,                 /* children of a tournament node */
+  MAX_LEVELS = 9,           /* FAN^MAX_LEVELS > 2^32 */
+  STOP_INTERVAL = 1 << 16   /* bytes between two questions to stop */
 };
 
 void merge_scratch_clear(merge_scratch *m) {
@@ -58,8 +58,7 @@ static size_t start_chars(const vocab *v, const uint8_t *s, size_t len, uint32_t
       for (const size_t end = i + (k == 0 ? 1 : k); i < end; i++) ids[n++] = v->byte_ids[s[i]];
     }
   }
-  for (size_t i = 0; i + 1 < n; i++)
-    rank[i] = pair_map_find(&v->pairs, ids[i], ids[i + 1], &to[i]);
+  for (size_t i = 0; i + 1 < n; i++) rank[i] = pair_map_find(&v->pairs, ids[i], ids[i + 1], &to[i]);
   return n;
 }
 
@@ -101,7 +100,8 @@ static inline uint32_t least_of_group(const uint32_t *k) {
 }
 
 /* Symbols stand in places 1 to n, and BPE_NONE, which no pair has, in 0 and n + 1, so that each has
-** neighbours; `live` has a bit for each place that has a symbol. A key is the order of the pair that
+** neighbours; `live` has a bit for each place that has a symbol. A key is the order of the pair
+*that
 ** begins at a place, and the place: the least key is the lowest rank, leftmost. least[] is that of
 ** each GROUP of keys, so that a merge looks at the keys near it and one number for each group. */
 static size_t merge_short(const vocab *v, const uint8_t *s, size_t len, uint32_t *ids) {
@@ -110,7 +110,8 @@ static size_t merge_short(const vocab *v, const uint8_t *s, size_t len, uint32_t
   const uint32_t none = BPE_NONE << PLACE_BITS;
   size_t n = len;
   if (v->chars) n = start_chars(v, s, len, symbol + 1, key + 1, to + 1);
-  else for (size_t i = 0; i < n; i++) symbol[i + 1] = v->byte_ids[s[i]];
+  else
+    for (size_t i = 0; i < n; i++) symbol[i + 1] = v->byte_ids[s[i]];
   for (size_t i = 1; i < n; i++) {
     if (!v->chars) {
       const byte_pair p = v->byte_pairs[s[i - 1] << 8 | s[i]];
@@ -229,7 +230,8 @@ static bpe_status merge_window(const vocab *v, merge_scratch *m, const uint8_t *
     } else {
       tournament_set(&t, i, BPE_NONE);
     }
-    if (i > 0) tournament_set(&t, prev[i], pair_map_find(&v->pairs, ids[prev[i]], ids[i], &to[prev[i]]));
+    if (i > 0)
+      tournament_set(&t, prev[i], pair_map_find(&v->pairs, ids[prev[i]], ids[i], &to[prev[i]]));
   }
   for (size_t i = 0; i < n_start; i = next[i]) ids[(*n)++] = ids[i]; /* *n <= i */
   return BPE_OK;

@@ -65,8 +65,7 @@ size_t bpe_model_find_bytes(const bpe_model *m, const void *bytes, size_t len) {
 
 bpe_merge bpe_model_merge(const bpe_model *m, size_t i) {
   const vocab_merge *x = &m->v.merges[i];
-  return (bpe_merge){x->rank, x->left, x->right, x->id,
-                     m->v.counts == NULL ? 0 : m->v.counts[i]};
+  return (bpe_merge){x->rank, x->left, x->right, x->id, m->v.counts == NULL ? 0 : m->v.counts[i]};
 }
 
 bpe_name model_spelling(const bpe_model *m, const vocab_entry *t) {
@@ -108,8 +107,8 @@ typedef struct filling {
   bool any_late;
 } filling;
 
-static bpe_status add_name(const bpe_model *m, filling *f, bpe_name x, uint32_t id,
-                           unsigned flags, bpe_error *e) {
+static bpe_status add_name(const bpe_model *m, filling *f, bpe_name x, uint32_t id, unsigned flags,
+                           bpe_error *e) {
   if (!(flags & ENTRY_LATE)) return special_add(f->now, x.text, x.len, id, flags, e);
   f->any_late = true;
   if (m->normalizer == NULL) return special_add(f->late, x.text, x.len, id, flags, e);
@@ -134,8 +133,7 @@ static bpe_status fill_finder(const bpe_model *m, const wanted *w, filling *f, b
   return st;
 }
 
-static bpe_status make_finder(const bpe_model *m, const wanted *w, bpe_error *e,
-                              bpe_finder **out) {
+static bpe_status make_finder(const bpe_model *m, const wanted *w, bpe_error *e, bpe_finder **out) {
   *out = NULL;
   filling f = {.normal.alloc = m->alloc};
   bpe_status st = special_new(&m->alloc, e, &f.now);

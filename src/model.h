@@ -26,16 +26,16 @@ typedef struct model_name {
 struct bpe_model {
   bpe_alloc alloc;
   vocab v;
-  bpe_pattern *pattern;  /* owned */
+  bpe_pattern *pattern;   /* owned */
   normalizer *normalizer; /* owned; NULL: text is taken as it is */
   model_name *names;      /* owned, by id */
   size_t n_names, names_cap;
-  bool alters; /* bytes of a text and of its tokens need not be the same */
+  bool alters;         /* bytes of a text and of its tokens need not be the same */
   uint32_t strip_left; /* decoding drops up to so many spaces from the start */
   char *settings;      /* owned: settings_write's, without the format; made by finish */
   size_t settings_len;
-  bpe_finder *specials;  /* owned; every BPE_SPECIAL */
-  bpe_finder *added;     /* owned; every BPE_ADDED, or NULL if there is none */
+  bpe_finder *specials; /* owned; every BPE_SPECIAL */
+  bpe_finder *added;    /* owned; every BPE_ADDED, or NULL if there is none */
   id_list bos, eos;
   char *stats; /* owned, JSON; NULL: none */
   size_t stats_len;

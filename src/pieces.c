@@ -126,10 +126,8 @@ AVX2_TARGET static ALWAYS_INLINE unsigned avx2_place_in(const piece_line *line,
 #ifdef HAVE_AVX512
 AVX512_TARGET static ALWAYS_INLINE unsigned avx512_place_in(const piece_line *line,
                                                             const piece_key *k) {
-  const __m512i key =
-      _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)(const void *)k));
-  const __mmask8 equal =
-      _mm512_cmpeq_epi64_mask(_mm512_loadu_si512((const void *)line->keys), key);
+  const __m512i key = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)(const void *)k));
+  const __mmask8 equal = _mm512_cmpeq_epi64_mask(_mm512_loadu_si512((const void *)line->keys), key);
   const unsigned m = (unsigned)equal;
   return (unsigned)__builtin_ctz((m & m >> 1 & 0x15) | 0x40) >> 1;
 }

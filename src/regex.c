@@ -64,8 +64,8 @@ bpe_status regex_new(const bpe_alloc *a, const char *pattern, size_t len, bpe_er
   int code;
   PCRE2_SIZE at;
   /* No \C: after a match that ends inside a character the rest would not be UTF-8. */
-  r->code = pcre2_compile((PCRE2_SPTR)pattern, len,
-                          PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C, &code, &at, compile);
+  r->code = pcre2_compile((PCRE2_SPTR)pattern, len, PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C,
+                          &code, &at, compile);
   if (r->code == NULL) {
     if (code == PCRE2_ERROR_HEAP_FAILED) goto done;
     PCRE2_UCHAR text[160];

@@ -28,15 +28,16 @@
 #include <string.h>
 
 enum { MOST_SINGLES = 16 }; /* pieces taken one by one before blocks are tried again */
-enum { CLASS_END = 31 }; /* class of "no character here": in none of the sets below */
+enum { CLASS_END = 31 };    /* class of "no character here": in none of the sets below */
 
 #define SET_SPACE CLASS_BIT(CLASS_SPACE)
 #define SET_N CLASS_BIT(CLASS_NUMBER)
 #define SET_U (CLASS_BIT(CLASS_UPPER) | CLASS_BIT(CLASS_LETTER) | CLASS_BIT(CLASS_MARK))
 #define SET_W (CLASS_BIT(CLASS_LOWER) | CLASS_BIT(CLASS_LETTER) | CLASS_BIT(CLASS_MARK))
 /* [^\s L N] */
-#define SET_OTHER \
-  (CLASS_BIT(CLASS_OTHER) | CLASS_BIT(CLASS_MARK) | CLASS_BIT(CLASS_PUNCT) | CLASS_BIT(CLASS_SYMBOL))
+#define SET_OTHER                                                                                  \
+  (CLASS_BIT(CLASS_OTHER) | CLASS_BIT(CLASS_MARK) | CLASS_BIT(CLASS_PUNCT) |                       \
+   CLASS_BIT(CLASS_SYMBOL))
 
 enum contraction { NO_CONTRACTION, EXACT_CONTRACTION, FOLDED_CONTRACTION };
 
@@ -79,10 +80,14 @@ static size_t contraction_length(const uint8_t *s, size_t len, enum contraction 
   const uint8_t fold = how == FOLDED_CONTRACTION ? 0x20 : 0;
   const uint8_t c = s[1] | fold, d = len > 2 ? s[2] | fold : 0;
   switch (c) {
-    case 's': case 't': case 'm': case 'd': return 2;
-    case 'r': case 'v': return d == 'e' ? 3 : 0;
-    case 'l': return d == 'l' ? 3 : 0;
-    default: break;
+  case 's':
+  case 't':
+  case 'm':
+  case 'd': return 2;
+  case 'r':
+  case 'v': return d == 'e' ? 3 : 0;
+  case 'l': return d == 'l' ? 3 : 0;
+  default: break;
   }
   return fold != 0 && len > 2 && s[1] == 0xc5 && s[2] == 0xbf ? 3 : 0; /* U+017F */
 }
@@ -168,7 +173,8 @@ static size_t o200k_piece(const scan_rules *r, const uint8_t *s, size_t len) {
   if (class == CLASS_NUMBER) return digits_length(s, len, r->max_digits);
   if (in_set(class, CLASSES_L)) {
     end = word_end(s, 0, len, &first);
-  } else if (!is_newline(s[0])) { /* [^\r\nLN]? takes the character; without a word, gives it back */
+  } else if (!is_newline(
+                 s[0])) { /* [^\r\nLN]? takes the character; without a word, gives it back */
     end = word_end(s, n, len, &first);
     if (class == CLASS_MARK && !first) end = n; /* a mark is a W: U*W+ matches it alone */
     else if (end == n) end = 0;
@@ -238,8 +244,7 @@ static size_t deepseek3_piece(const scan_rules *r, const uint8_t *s, size_t len)
     return i;
   }
   if (in_set(class, SET_LM)) return deepseek3_run(s, n, len, SET_LM);
-  if (!in_set(class, SET_PS) && !is_newline(s[0]) &&
-      in_set(deepseek3_class(s, n, len, &m), SET_LM))
+  if (!in_set(class, SET_PS) && !is_newline(s[0]) && in_set(deepseek3_class(s, n, len, &m), SET_LM))
     return deepseek3_run(s, n + m, len, SET_LM);
   const size_t at = s[0] == ' ' ? 1 : 0;
   if (!in_set(deepseek3_class(s, at, len, &k), SET_PS)) return deepseek3_rest(s, len, class);
@@ -408,16 +413,16 @@ bool scan_same_end(const scan_rules *r, const uint8_t *s, size_t from, size_t at
   if (r->piece == gpt2_piece) return class != CLASS_END;
   if (r->piece != cl100k_piece && !cased) return false;
   switch (class) {
-    case CLASS_SPACE: /* a run of white space begins with two */
-      return class_at(s, from, len, &n) == CLASS_SPACE &&
-             class_at(s, from + n, len, &m) == CLASS_SPACE;
-    case CLASS_UPPER:
-    case CLASS_LOWER: return true;
-    case CLASS_LETTER: return !cased || class_at(s, end, len, &n) != CLASS_UPPER;
-    case CLASS_MARK: return !cased;
-    case CLASS_PUNCT: return s[at] != '/';
-    case CLASS_SYMBOL:
-    case CLASS_OTHER: return true;
-    default: return false;
+  case CLASS_SPACE: /* a run of white space begins with two */
+    return class_at(s, from, len, &n) == CLASS_SPACE &&
+           class_at(s, from + n, len, &m) == CLASS_SPACE;
+  case CLASS_UPPER:
+  case CLASS_LOWER: return true;
+  case CLASS_LETTER: return !cased || class_at(s, end, len, &n) != CLASS_UPPER;
+  case CLASS_MARK: return !cased;
+  case CLASS_PUNCT: return s[at] != '/';
+  case CLASS_SYMBOL:
+  case CLASS_OTHER: return true;
+  default: return false;
   }
 }

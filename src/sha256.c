@@ -32,8 +32,8 @@ static void add_block(sha256 *h, const uint8_t *b) {
     const uint32_t e = s[4], a = s[0];
     const uint32_t t1 = s[7] + (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) +
                         ((e & s[5]) ^ (~e & s[6])) + k[i] + w[i];
-    const uint32_t t2 = (rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) +
-                        ((a & s[1]) ^ (a & s[2]) ^ (s[1] & s[2]));
+    const uint32_t t2 =
+        (rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) + ((a & s[1]) ^ (a & s[2]) ^ (s[1] & s[2]));
     memmove(s + 1, s, 7 * sizeof *s);
     s[4] += t1;
     s[0] = t1 + t2;

@@ -8,11 +8,12 @@
 #include <string.h>
 
 enum {
-  STEP = 16, BLOCK = 256, /* bytes compared one by one before blocks are tried */
+  STEP = 16,
+  BLOCK = 256, /* bytes compared one by one before blocks are tried */
   /* Work is counted in units of a nanosecond or a few: */
-  SEARCH_WORK = 16,    /* of a binary search */
-  BYTES_OF_WORK = 16,  /* compared in one unit */
-  STRIDE = 1 << 16,    /* bytes skipped, or units of work, between two questions to stop */
+  SEARCH_WORK = 16,   /* of a binary search */
+  BYTES_OF_WORK = 16, /* compared in one unit */
+  STRIDE = 1 << 16,   /* bytes skipped, or units of work, between two questions to stop */
 };
 
 typedef struct name_entry {
@@ -29,8 +30,8 @@ struct bpe_finder {
   size_t n, cap;
   uint8_t *slab; /* owned */
   size_t slab_len, slab_cap;
-  bool first[256]; /* some name begins with this byte */
-  int only;        /* the one byte that all names begin with, or -1 */
+  bool first[256];  /* some name begins with this byte */
+  int only;         /* the one byte that all names begin with, or -1 */
   bpe_finder *late; /* owned; NULL: none */
 };
 
@@ -95,7 +96,8 @@ void special_seal(bpe_finder *f) {
     f->first[x->text[0]] = true;
   }
   f->n = kept;
-  f->only = kept > 0 && f->names[0].text[0] == f->names[kept - 1].text[0] ? f->names[0].text[0] : -1;
+  f->only =
+      kept > 0 && f->names[0].text[0] == f->names[kept - 1].text[0] ? f->names[0].text[0] : -1;
 }
 
 /* First name in [low, high) whose byte at `at` is >= c; they agree before `at`, and a name that
@@ -208,9 +210,19 @@ static bool is_word(const uint8_t *s, size_t len) {
   if (CLASS_BIT(class) & (CLASSES_L | CLASS_BIT(CLASS_MARK))) return true;
   if (class == CLASS_NUMBER) return is_word_number(cp);
   switch (cp) { /* connector punctuation, joiners */
-    case 0x5f: case 0x200c: case 0x200d: case 0x203f: case 0x2040: case 0x2054: case 0xfe33:
-    case 0xfe34: case 0xfe4d: case 0xfe4e: case 0xfe4f: case 0xff3f: return true;
-    default: break;
+  case 0x5f:
+  case 0x200c:
+  case 0x200d:
+  case 0x203f:
+  case 0x2040:
+  case 0x2054:
+  case 0xfe33:
+  case 0xfe34:
+  case 0xfe4d:
+  case 0xfe4e:
+  case 0xfe4f:
+  case 0xff3f: return true;
+  default: break;
   }
   return (cp >= 0x24b6 && cp <= 0x24e9) || (cp >= 0x1f130 && cp <= 0x1f149) ||
          (cp >= 0x1f150 && cp <= 0x1f169) || (cp >= 0x1f170 && cp <= 0x1f189); /* circled letters */

@@ -141,8 +141,8 @@ static void clear_levels(splitter *sp) {
 }
 
 /* Makes room for the levels of a chain and begins the first. */
-static bpe_status start_levels(splitter *sp, const bpe_pattern *p, const uint8_t *text,
-                               size_t from, size_t to, bpe_error *e) {
+static bpe_status start_levels(splitter *sp, const bpe_pattern *p, const uint8_t *text, size_t from,
+                               size_t to, bpe_error *e) {
   if (sp->n_levels < p->n_chain) {
     splitter *levels = mem_zero(&p->alloc, p->n_chain, sizeof *levels);
     if (levels == NULL) return set_nomem(e);
@@ -167,7 +167,6 @@ bpe_status split_start(splitter *sp, const bpe_pattern *p, const uint8_t *text, 
   if (p->n_chain != 0) st = start_levels(sp, p, text, from, to, e);
   return st == BPE_OK ? start_one(sp, p, text, from, to, e) : st;
 }
-
 
 void split_clear(splitter *sp) {
   clear_levels(sp);

@@ -32,10 +32,10 @@ enum { SPLIT_BATCH = 256 };
 typedef struct splitter {
   const bpe_pattern *pattern;
   const uint8_t *text;
-  size_t at, end;      /* what is left of the stretch */
-  size_t base;         /* ends[next .. n - 1], counted from base, are those of the next pieces */
+  size_t at, end; /* what is left of the stretch */
+  size_t base;    /* ends[next .. n - 1], counted from base, are those of the next pieces */
   size_t next, n;
-  size_t well_start;   /* the well-formed run that holds `at`; empty when at == well_end */
+  size_t well_start; /* the well-formed run that holds `at`; empty when at == well_end */
   size_t well_end;
   size_t match_start, match_stop; /* regex: the next match, valid when >= at */
   regex_match *match;             /* owned; made for match_of */
@@ -48,8 +48,8 @@ typedef struct splitter {
   size_t ends[SPLIT_BATCH];
 } splitter;
 
-bpe_status split_start(splitter *, const bpe_pattern *, const uint8_t *text, size_t from,
-                       size_t to, bpe_error *);
+bpe_status split_start(splitter *, const bpe_pattern *, const uint8_t *text, size_t from, size_t to,
+                       bpe_error *);
 /* Finds the ends of the next pieces, one at least, when those found before are used up: n > next
 ** and base + ends[next] is the end of the piece at `at`. at < end. */
 bpe_status split_fill(splitter *, bpe_error *);

@@ -25,8 +25,8 @@ enum {
 #define CLASS_BIT(c) (1u << (c))
 #define CLASSES_L (CLASS_BIT(CLASS_UPPER) | CLASS_BIT(CLASS_LOWER) | CLASS_BIT(CLASS_LETTER))
 
-extern const uint8_t unicode_stage1[4352];   /* code point >> 8 -> block */
-extern const uint8_t unicode_stage2[][256];  /* block, low byte -> class */
+extern const uint8_t unicode_stage1[4352];         /* code point >> 8 -> block */
+extern const uint8_t unicode_stage2[][256];        /* block, low byte -> class */
 extern const uint32_t unicode_word_numbers[83][2]; /* first, last: \p{Nd} and \p{Nl}, in order */
 extern const char unicode_version[];
 

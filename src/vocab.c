@@ -146,7 +146,10 @@ static bpe_status sort_merges(vocab *v, bpe_error *e) {
     qsort(v->merges, v->n_merges, sizeof *v->merges, compare_merges);
     return BPE_OK;
   }
-  struct pair { vocab_merge merge; uint64_t count; } *list; /* merge first: one comparison */
+  struct pair {
+    vocab_merge merge;
+    uint64_t count;
+  } * list; /* merge first: one comparison */
   list = mem_new(&v->alloc, v->n_merges, sizeof *list);
   if (list == NULL) return set_nomem(e);
   for (size_t i = 0; i < v->n_merges; i++) {
@@ -196,8 +199,7 @@ static bpe_status index_merges(vocab *v, bpe_error *e) {
     if (m->rank == BPE_NONE) return bad_merge(m, "rank too large", e);
     if (i > 0 && m->rank == m[-1].rank && m->id != m[-1].id)
       return bad_merge(m, "two results share a rank", e);
-    if (!pair_map_add(&v->pairs, i))
-      return bad_merge(m, "pair listed twice", e);
+    if (!pair_map_add(&v->pairs, i)) return bad_merge(m, "pair listed twice", e);
   }
   return BPE_OK;
 }

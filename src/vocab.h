@@ -47,18 +47,18 @@ typedef struct vocab {
   size_t n_dense;  /* entries[i].id == i for all i below */
   uint32_t *named; /* owned; the entries that are no BPE_TOKEN, in order: few */
   size_t n_named;
-  uint8_t *slab;   /* owned */
+  uint8_t *slab; /* owned */
   size_t slab_len, slab_cap;
   vocab_merge *merges; /* owned, by (rank, left, right) */
   size_t n_merges, merges_cap;
   uint64_t *counts; /* owned, of each merge; NULL: all unknown */
   size_t counts_cap;
-  size_t longest; /* bytes of the longest entry */
+  size_t longest;       /* bytes of the longest entry */
   uint64_t *byte_slots; /* owned; high half: hash, low half: entry + 1; 0: empty */
   size_t byte_mask;
   unsigned byte_shift; /* of a hash, to the first slot to look at */
   pair_map pairs;
-  byte_pair *byte_pairs; /* owned; [first << 8 | second], what `pairs` says of their ids */
+  byte_pair *byte_pairs;  /* owned; [first << 8 | second], what `pairs` says of their ids */
   uint32_t byte_ids[256]; /* id of each single byte; BPE_NONE: there is none */
   bool whole;             /* a piece that is a token is emitted whole: every token is direct */
   bool vouched;           /* merges need not be checked, see builder_vouch */
