@@ -152,7 +152,7 @@ RUN = tests/run.sh $(TALLY)
 
 test: ## all tests that need only the packages of README: offline, under 10 minutes
 	@rm -f $(TALLY)
-	@$(MAKE) --no-print-directory unit sql vectors oom demo recipes exports layers selftest replay \
+	@$(MAKE) --no-print-directory unit sql vectors oom demo-check recipes exports layers selftest replay \
 	  test-static poison windows prop
 	@tests/run.sh --sum $(TALLY)
 
@@ -184,6 +184,9 @@ vectors: $(B)/bin/vectors $(B)/bin/bugs $(EXT) ## reference ids, splits and deco
 	@$(RUN) $(B)/bin/bugs
 
 demo: $(EXT) ## the README session on documents that every machine has
+	@tests/demo.sh
+
+demo-check: $(EXT)
 	@$(RUN) tests/demo.sh
 
 exports: $(EXT) ## one exported symbol, nothing wanted from outside but libc
