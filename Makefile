@@ -52,10 +52,9 @@ OOM_TESTS := $(patsubst %,tests/sql/%.test,oom auxdata bugs_decode bugs_special 
 # has the glue linked in, which is what sanitizers need.
 STATIC_FLAGS := -DSQLITE_CORE -DSLT_STATIC
 
-.PHONY: all test unit prop windows recipes oom sql vectors demo exports layers selftest replay poison \
-  test-static plain asan ubsan tsan valgrind fuzz bench bench-peers perf-guard perf-keep lint format-check test-fixtures test-models \
-  test-current \
-  install uninstall clean help
+.PHONY: all test unit prop windows recipes oom sql vectors demo demo-check exports layers selftest \
+  replay poison test-static plain asan ubsan tsan valgrind fuzz bench bench-peers perf-guard \
+  perf-keep lint format-check test-fixtures test-models test-current install uninstall clean help
 
 all: $(EXT) ## build ./bpe.so, the loadable extension
 
