@@ -326,7 +326,7 @@ BPE_CHECK bpe_status bpe_encode_packed(bpe_coder *, const void *text, size_t len
 ** the first k tokens of the text, or with `left` the last k, and begin and end with characters;
 ** k is the largest number <= most for which those bytes, encoded by themselves with the same
 ** options, give at most `most` tokens. BPE_MISUSE: not even no text does, because of BOS and EOS.
- */
+*/
 BPE_CHECK bpe_status bpe_truncate(bpe_coder *, const void *text, size_t len,
                                   const bpe_walk_options *, uint64_t most, bool left, bpe_error *,
                                   size_t *start, size_t *stop);
