@@ -208,7 +208,7 @@ static void run(reading *r, bytes text) {
     if (garbage < text.len) {
       r->end = REFUSED;
       r->offset = garbage;
-      strcpy(r->why, "trailing garbage");
+      sqlite3_snprintf((int)sizeof r->why, r->why, "trailing garbage");
     } else if (st == yajl_status_error) {
       r->end = REFUSED;
       explain(r);
