@@ -7,7 +7,7 @@
 **
 **     bpe_model *m;  bpe_coder *c;  bpe_walk *w;  bpe_piece p;  bpe_error e = {0};
 **     bpe_builtin_load(&alloc, bpe_builtin_resolve("gpt-4", 5), &e, &m);
-**     bpe_coder_new(m, &e, &c);
+**     bpe_coder_new(m, 0, &e, &c);
 **     bpe_walk_new(c, &e, &w);
 **     bpe_walk_start(w, "hello world", 11, NULL, &e);
 **     while ((st = bpe_walk_next(w, &p, &e)) == BPE_OK) ... p.ids[0 .. p.n_ids-1] ...
