@@ -5,8 +5,8 @@
 ** path meets later does not replace it.
 **
 ** Out of memory, too big, interrupted, and what a statement of ours on stored rows fails with, are
-*SQLite's own codes with SQLite's own texts: hosts
-** test for the codes, and out of memory has no memory for a text.
+** SQLite's own codes with SQLite's own texts: hosts test for the codes, and out of memory has no
+** memory for a text.
 */
 #include "ext.h"
 

@@ -66,7 +66,7 @@ static uint8_t *add_entry(bpe_builder *b, uint32_t id, bpe_kind kind, uint64_t l
   }
   if (v->n_entries > 0 && id < v->entries[v->n_entries - 1].id) b->sorted = false;
   v->entries[v->n_entries++] =
-      (vocab_entry){id, (uint32_t)v->slab_len, (uint32_t)n, (uint8_t)kind, 0, false};
+      (vocab_entry){id, (uint32_t)v->slab_len, (uint32_t)n, (uint8_t)kind, 0};
   uint8_t *to = v->slab + v->slab_len;
   v->slab_len += n;
   return to;
@@ -239,11 +239,11 @@ static bpe_status mark_direct(vocab *v, bool all, bpe_error *e) {
   merge_scratch scratch = {.alloc = v->alloc};
   bpe_status st = BPE_OK;
   for (size_t i = 0; i < v->n_entries && st == BPE_OK; i++) {
-    vocab_entry *t = &v->entries[i];
+    const vocab_entry *t = &v->entries[i];
     if (!entry_merges(t) || (t->flags & ENTRY_UNUSED)) continue;
     size_t n = 0;
     if (!all) st = merge_piece(v, &scratch, vocab_bytes(v, t), t->len, &n, e);
-    t->direct = all || (n == 1 && scratch.ids[0] == t->id);
+    if (all || (n == 1 && scratch.ids[0] == t->id)) v->direct[i / 64] |= UINT64_C(1) << i % 64;
   }
   merge_scratch_clear(&scratch);
   return st;

@@ -72,8 +72,7 @@ static ALWAYS_INLINE uint8_t *write_id(form f, uint8_t *to, uint32_t id) {
 }
 
 /* Writes the ids of the batch's pieces from *at on, up to the first whose ids are not kept or do
- *not
- ** fit. Returns where they end; *at: that piece. */
+** not fit. Returns where they end; *at: that piece. */
 static ALWAYS_INLINE uint8_t *write_kept(form f, const piece_table *t, const piece_batch *b,
                                          size_t *at, uint8_t *to) {
   size_t i = *at;

@@ -60,9 +60,35 @@ static inline bool key_is_long(piece_key k) {
   return (k.high >> KEY_LAST & 255) == KEY_LONG;
 }
 
+/* The place of a key among three, the first of equals; 3: it is not there. */
+static ALWAYS_INLINE unsigned key_place(const piece_key *three, const piece_key *k) {
+#ifdef HAVE_SSE2
+  const __m128i key = _mm_loadu_si128((const __m128i *)(const void *)k);
+  const __m128i *const keys = (const __m128i *)(const void *)three;
+  const __m128i a = _mm_cmpeq_epi32(_mm_load_si128(keys), key);
+  const __m128i b = _mm_cmpeq_epi32(_mm_load_si128(keys + 1), key);
+  const __m128i c = _mm_cmpeq_epi32(_mm_load_si128(keys + 2), key);
+  /* Four bits for each key, all set where it is the one. */
+  const __m128i all = _mm_packs_epi16(_mm_packs_epi32(a, b), _mm_packs_epi32(c, c));
+  const unsigned m = (unsigned)_mm_movemask_epi8(all);
+  const unsigned found = (m & m >> 1 & m >> 2 & m >> 3 & 0x111) | 0x1000;
+  return (unsigned)__builtin_ctz(found) >> 2;
+#else
+  unsigned at = 3;
+  for (unsigned i = 3; i-- > 0;)
+    at = ((three[i].low ^ k->low) | (three[i].high ^ k->high)) == 0 ? i : at;
+  return at;
+#endif
+}
+
 /* Good in its upper half. */
 static inline uint64_t key_hash(piece_key k) {
   return k.low * HASH_K1 ^ k.high * HASH_K2;
+}
+
+/* n, scaled by the upper half of a hash as a fraction. */
+static inline size_t hash_scaled(uint64_t hash, size_t n) {
+  return (size_t)(((hash >> 32) * n) >> 32);
 }
 
 #endif

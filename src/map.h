@@ -28,6 +28,13 @@
 
 #include <string.h>
 
+enum { CACHE_LINE = 64 };
+
+/* The first address on a cache line of its own in a block that has CACHE_LINE - 1 bytes to spare. */
+static inline void *cache_aligned(void *block) {
+  return (void *)(((uintptr_t)block + CACHE_LINE - 1) & ~(uintptr_t)(CACHE_LINE - 1));
+}
+
 /* Multiplicative hashing; the high bits are the good ones. */
 #define HASH_K1 UINT64_C(0x9e3779b97f4a7c15)
 #define HASH_K2 UINT64_C(0xd6e8feb86659fd93)
@@ -74,7 +81,7 @@ typedef struct pair_map {
   void *block;               /* owned; holds one of the two: */
   uint64_t *lines;           /* NULL: numbers are too large; an empty slot has all bits set */
   pair_slot *slots;
-  size_t n_lines;   /* of PAIR_LINE slots */
+  size_t n_lines;   /* of PAIR_LINE slots; behind them is a line that stays empty */
   uint64_t *filter; /* owned */
   uint64_t filter_mask;
   uint32_t order; /* of the merge added last */

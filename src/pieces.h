@@ -1,8 +1,7 @@
 /* pieces.h - a bounded table of pieces and the ids that they became, for one coder.
 **
 ** A piece of up to 15 bytes is its own key (key.h), so no bytes are followed to tell it from
-*others.
-** Three keys and what they stand for fill one cache line:
+** others. Three keys and what they stand for fill one cache line:
 **
 **     | key 16 | key 16 | key 16 | value 4 | value 4 | value 4 | 0 |
 **
@@ -135,8 +134,9 @@ static inline uint32_t pieces_first_id(uint32_t value, const uint8_t *ids) {
 }
 
 /* Keeps a piece, in place of an old one of its lines if need be, unless it is too long; without
-** `keep`, the number of its ids, and they themselves only where that is free. */
-void pieces_add(piece_table *, const piece_text *, piece_key, size_t at, size_t len,
-                const uint32_t *ids, size_t n, bool keep);
+** `keep`, the number of its ids, and they themselves only where that is free. ids may be NULL if
+** they are not to be kept. */
+void pieces_add(piece_table *, piece_key, const uint8_t *s, size_t len, const uint32_t *ids,
+                size_t n, bool keep);
 
 #endif

@@ -8,7 +8,10 @@
 
 #include <stdlib.h>
 
-enum { AHEAD = 16 }; /* entries or merges whose places in tables are fetched ahead */
+enum {
+  AHEAD = 16,    /* entries or merges whose places in tables are fetched ahead */
+  TOKEN_FILL = 2 /* entries for each line, on average */
+};
 
 void vocab_clear(vocab *v) {
   const bpe_alloc a = v->alloc;
@@ -17,7 +20,8 @@ void vocab_clear(vocab *v) {
   mem_free(&a, v->slab);
   mem_free(&a, v->merges);
   mem_free(&a, v->counts);
-  mem_free(&a, v->byte_slots);
+  mem_free(&a, v->token_block);
+  mem_free(&a, v->direct);
   mem_free(&a, v->byte_pairs);
   pair_map_clear(&v->pairs, &a);
   memset(v, 0, sizeof *v);
@@ -78,28 +82,49 @@ static bpe_status seal_entries(vocab *v, bpe_error *e) {
 
 static inline piece_key vocab_key(const vocab *v, const vocab_entry *t) {
   const uint8_t *s = vocab_bytes(v, t);
-  const bool readable = v->slab_cap - t->offset >= KEY_SLACK;
-  return t->len <= KEY_BYTES && readable ? key_short(s, t->len) : key_any(s, t->len);
+  return t->len <= KEY_BYTES ? key_short(s, t->len) : key_long(s, t->len);
 }
 
-/* Indexes the entries that merge and are, or are not, last choices. */
+static token_line *next_line(const vocab *v, const token_line *line) {
+  return line + 1 == v->token_lines + v->n_token_lines ? v->token_lines : (token_line *)line + 1;
+}
+
+size_t vocab_find_key(const vocab *v, piece_key k, const uint8_t *s, size_t len) {
+  for (const token_line *line = vocab_line(v, k);; line = next_line(v, line)) {
+    for (unsigned i = key_place(line->keys, &k); i < 3 && line->entries[i] != 0; i++) {
+      const size_t at = line->entries[i] - 1;
+      if (len <= KEY_BYTES) return at;
+      const vocab_entry *e = &v->entries[at];
+      if (e->len == len && memcmp(vocab_bytes(v, e), s, len) == 0) return at;
+    }
+    if (line->over == 0) return v->n_entries;
+  }
+}
+
+/* Indexes the entries that merge and are, or are not, last choices. Equal bytes: the lower id, which
+** is there already, is met first by every search. */
 static void index_some(vocab *v, bool last) {
   piece_key keys[AHEAD];
   for (size_t from = 0; from < v->n_entries; from += AHEAD) {
     const size_t stop = v->n_entries - from < AHEAD ? v->n_entries : from + AHEAD;
     for (size_t k = from; k < stop; k++) {
       keys[k - from] = vocab_key(v, &v->entries[k]);
-      PREFETCH(&v->byte_slots[vocab_slot(v, keys[k - from])]);
+      PREFETCH(vocab_line(v, keys[k - from]));
     }
     for (size_t k = from; k < stop; k++) {
       const vocab_entry *t = &v->entries[k];
       const unsigned late = t->flags & (ENTRY_FALLBACK | ENTRY_UNUSED);
       if (!entry_merges(t) || last != (late != 0)) continue;
-      const piece_key key = keys[k - from];
-      size_t i = vocab_slot(v, key);
-      /* Equal bytes: the lower id, which is there already, is met first by every search. */
-      while (v->byte_slots[i] != 0) i = (i + 1) & v->byte_mask;
-      v->byte_slots[i] = key_hash(key) >> 32 << 32 | (k + 1);
+      token_line *line = (token_line *)vocab_line(v, keys[k - from]);
+      unsigned i = 0;
+      for (;;) {
+        for (i = 0; i < 3 && line->entries[i] != 0;) i++;
+        if (i < 3) break;
+        line->over = TOKEN_OVER;
+        line = next_line(v, line);
+      }
+      line->keys[i] = keys[k - from];
+      line->entries[i] = (uint32_t)k + 1;
     }
   }
 }
@@ -115,12 +140,15 @@ static bpe_status list_named(vocab *v, bpe_error *e) {
 }
 
 static bpe_status index_bytes(vocab *v, bpe_error *e) {
-  const size_t n = power_of_two(2 * v->n_entries, 16);
-  v->byte_slots = mem_zero(&v->alloc, n, sizeof *v->byte_slots);
-  if (v->byte_slots == NULL) return set_nomem(e);
-  v->byte_mask = n - 1;
-  v->byte_shift = 64;
-  for (size_t k = n; k > 1; k /= 2) v->byte_shift--;
+  const size_t n = v->n_entries / TOKEN_FILL + 1;
+  if (v->n_entries >= TOKEN_OVER - 1) return set_error(e, BPE_TOOBIG, 0, "too many tokens");
+  v->token_block = mem_zero(&v->alloc, n + 1, sizeof *v->token_lines);
+  v->direct = mem_zero(&v->alloc, v->n_entries / 64 + 1, sizeof *v->direct);
+  if (v->token_block == NULL || v->direct == NULL ||
+      !mem_grow(&v->alloc, (void **)&v->slab, &v->slab_cap, v->slab_len + KEY_SLACK, 1))
+    return set_nomem(e);
+  v->token_lines = cache_aligned(v->token_block);
+  v->n_token_lines = n;
   bool any_last = false;
   for (size_t k = 0; k < v->n_entries && !any_last; k++)
     any_last = (v->entries[k].flags & (ENTRY_FALLBACK | ENTRY_UNUSED)) != 0;
