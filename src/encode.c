@@ -402,7 +402,7 @@ static ALWAYS_INLINE void fetch_tokens(const vocab *v, const piece_batch *b) {
     const piece_key k = b->probes[b->missed[m]].key;
     const uint64_t slot = v->byte_slots[vocab_slot(v, k)];
     tokens[n] = (uint32_t)slot - 1;
-    n += slot >> 32 == key_hash(k) >> 32 && (uint32_t)slot != 0;
+    n += slot >> 32 == vocab_hash(k) >> 32 && (uint32_t)slot != 0;
   }
   /* cppcheck-suppress uninitvar */
   for (size_t i = 0; i < n; i++) PREFETCH(&v->entries[tokens[i]]);

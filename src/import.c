@@ -13,7 +13,7 @@ const uint8_t *import_bytes(const importing *in, size_t token) {
 }
 
 static uint64_t hash_id(uint32_t id) {
-  return hash_mix((id + 1) * HASH_K1);
+  return hash_step(hash_start(sizeof id), id, 0);
 }
 
 static void put_slot(uint64_t *slots, size_t mask, uint64_t hash, size_t token) {

@@ -82,6 +82,12 @@ static inline piece_key vocab_key(const vocab *v, const vocab_entry *t) {
   return t->len <= KEY_BYTES && readable ? key_short(s, t->len) : key_any(s, t->len);
 }
 
+/* Whether the entry in a slot has the bytes of t. */
+static bool is_spelled(const vocab *v, size_t slot, const vocab_entry *t) {
+  const vocab_entry *e = &v->entries[(size_t)(uint32_t)v->byte_slots[slot] - 1];
+  return e->len == t->len && memcmp(vocab_bytes(v, e), vocab_bytes(v, t), t->len) == 0;
+}
+
 /* Indexes the entries that merge and are, or are not, last choices. */
 static void index_some(vocab *v, bool last) {
   piece_key keys[AHEAD];
@@ -96,10 +102,12 @@ static void index_some(vocab *v, bool last) {
       const unsigned late = t->flags & (ENTRY_FALLBACK | ENTRY_UNUSED);
       if (!entry_merges(t) || last != (late != 0)) continue;
       const piece_key key = keys[k - from];
+      const uint64_t h = vocab_hash(key) >> 32;
       size_t i = vocab_slot(v, key);
-      /* Equal bytes: the lower id, which is there already, is met first by every search. */
-      while (v->byte_slots[i] != 0) i = (i + 1) & v->byte_mask;
-      v->byte_slots[i] = key_hash(key) >> 32 << 32 | (k + 1);
+      while (v->byte_slots[i] != 0 && !(v->byte_slots[i] >> 32 == h && is_spelled(v, i, t)))
+        i = (i + 1) & v->byte_mask;
+      /* Equal bytes: the lower id, which is there already, is the one to be found. */
+      if (v->byte_slots[i] == 0) v->byte_slots[i] = h << 32 | (k + 1);
     }
   }
 }

@@ -84,15 +84,20 @@ static inline bool entry_merges(const vocab_entry *e) {
   return e->kind == BPE_TOKEN || (e->flags & ENTRY_MERGES);
 }
 
+/* Of a key among the tokens; good in its upper half. */
+static inline uint64_t vocab_hash(piece_key k) {
+  return hash_two(k.low, k.high);
+}
+
 /* The first place to look for a key in byte_slots. */
 static inline size_t vocab_slot(const vocab *v, piece_key k) {
-  return (size_t)(key_hash(k) >> v->byte_shift);
+  return (size_t)(vocab_hash(k) >> v->byte_shift);
 }
 
 /* The entry that merges, of exactly these bytes, with the lowest id, or n_entries. Fallbacks and
 ** unused entries come after all others. k: the key of the bytes. */
 static inline size_t vocab_find_key(const vocab *v, piece_key k, const uint8_t *s, size_t len) {
-  const uint64_t h = key_hash(k) >> 32;
+  const uint64_t h = vocab_hash(k) >> 32;
   for (size_t i = vocab_slot(v, k);; i = (i + 1) & v->byte_mask) {
     const uint64_t slot = v->byte_slots[i];
     if (slot == 0) return v->n_entries;
