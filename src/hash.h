@@ -1,9 +1,8 @@
 /* hash.h - hashes that nobody can aim at who does not know this process.
 **
 ** Texts and vocabularies come from anyone, and whoever can foretell where their pieces and tokens
-*go
-** in a table can have them all go to one place, which makes every search as long as the table. So
-** the hashes have secret factors, which bpe_seed sets once. Where things stand in tables depends
+** go in a table can have them all go to one place, which makes every search as long as the table.
+** So the hashes have secret factors, which bpe_seed sets once. Where things stand in tables depends
 ** on them, and how long it takes to find them; no answer does.
 **
 ** Two kinds of hash are built from them. Of a number or two, the upper half of a product with an

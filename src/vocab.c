@@ -1,7 +1,8 @@
 /* vocab.c - checks a tokenizer's tables and indexes them. See vocab.h.
 **
 ** vocab_seal refuses, naming the first offender: an empty token, an id given to two tokens (two
-** specials may share one), a pair listed twice, a merge whose operands or result are no tokens,
+** specials may share one, but not hundreds), a pair listed twice, a merge whose operands or result
+*are no tokens,
 ** whose result is not the operands' bytes joined, or whose rank it shares with another result.
 */
 #include "vocab.h"
@@ -9,6 +10,9 @@
 #include <stdlib.h>
 
 enum { AHEAD = 16 }; /* entries or merges whose places in tables are fetched ahead */
+
+/* Special tokens of one id, which are looked through one by one. */
+enum { MAX_SHARING = 256 };
 
 void vocab_clear(vocab *v) {
   const bpe_alloc a = v->alloc;
@@ -53,6 +57,7 @@ void vocab_sort(vocab *v) {
 static bpe_status seal_entries(vocab *v, bpe_error *e) {
   vocab_sort(v);
   memset(v->byte_ids, 0xff, sizeof v->byte_ids);
+  size_t sharing = 0;
   for (size_t i = 0; i < v->n_entries; i++) {
     const vocab_entry *t = &v->entries[i];
     if (t->id == BPE_NONE)
@@ -63,7 +68,11 @@ static bpe_status seal_entries(vocab *v, bpe_error *e) {
       if (t->kind == BPE_TOKEN || t[-1].kind == BPE_TOKEN)
         return set_error(e, BPE_BADMODEL, t->id, "two tokens with one id: %lu",
                          (unsigned long)t->id);
+      if (++sharing == MAX_SHARING)
+        return set_error(e, BPE_BADMODEL, t->id, "more than %d tokens share an id: %lu",
+                         MAX_SHARING, (unsigned long)t->id);
     } else {
+      sharing = 0;
       v->n_ids++;
     }
     if (t->len > v->longest) v->longest = t->len;
