@@ -41,6 +41,7 @@ PROP := $(patsubst tests/%.c,$(B)/tests/%.o,$(filter-out tests/prop_window.c tes
 PROP_WINDOW := $(B)/tests/prop_window.o $(B)/tests/prop_subject.o $(B)/tests/prop_text.o
 BENCH := $(patsubst tests/bench/%.c,$(B)/bench/%.o,$(wildcard tests/bench/*.c))
 UNITS := $(patsubst tests/%.c,$(B)/bin/%,$(wildcard tests/unit_*.c))
+HOSTILE := $(filter-out hostile_hash,$(patsubst tests/%.c,%,$(wildcard tests/hostile_*.c)))
 FUZZERS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 SQL_TESTS := $(wildcard tests/sql/*.test tests/cache/*.test)
 
@@ -135,6 +136,10 @@ $(B)/bin/bugs-static: $(B)/tests-static/bugs.o $(GLUE_STATIC) $(CORE)
 $(B)/bin/store_c-static: $(B)/tests-static/store_c.o $(GLUE_STATIC) $(CORE)
 	$(LINK)
 $(B)/bin/replay-%: $(B)/fuzz/fuzz_%.o $(B)/fuzz/replay.o $(ORACLE) $(GLUE_STATIC) $(CORE)
+	$(LINK)
+$(B)/bin/hostile_hash: $(B)/tests/hostile_hash.o $(CORE)
+	$(LINK)
+$(HOSTILE:%=$(B)/bin/%): $(B)/bin/%: $(B)/tests/%.o
 	$(LINK)
 $(B)/bin/bench: $(BENCH)
 	$(LINK)

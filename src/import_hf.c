@@ -308,7 +308,9 @@ static bpe_status add_template_token(hf *h, const doc_node *map, const doc_node 
     if (!doc_id(v, &id)) return hf_refuse(h, v, "post_processor.special_tokens", "bad id");
     add(h->in->b, id);
   }
-  return BPE_OK;
+  const bpe_error *failure = builder_error(h->in->b); /* they are too many */
+  if (failure->status == BPE_OK) return BPE_OK;
+  return set_error(h->in->e, failure->status, failure->offset, "%s", failure->text);
 }
 
 static bpe_status read_template(hf *h, const doc_node *v) {

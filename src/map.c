@@ -45,7 +45,7 @@ static bool add_word(pair_map *m, uint64_t hash, uint64_t word) {
 
 bool pair_map_add(pair_map *m, size_t i) {
   const vocab_merge *x = &m->merges[i];
-  const uint64_t h = hash_pair(x->left, x->right), bit = pair_map_bit(m, h);
+  const uint64_t h = hash_two(x->left, x->right), bit = pair_map_bit(m, h);
   if (i == 0 || x->rank != x[-1].rank) m->order = (uint32_t)i;
   if (m->lines != NULL) {
     if (!add_word(m, h, pair_word(x->left, x->right) | m->order)) return false;

@@ -76,7 +76,7 @@ static inline size_t first_line(const piece_table *t, piece_key k) {
 }
 
 static inline size_t second_line(const piece_table *t, piece_key k) {
-  return hash_scaled((key_hash(k) ^ k.high) * HASH_K2, t->n_lines);
+  return hash_scaled((key_hash(k) ^ k.high) * KEY_FACTOR_HIGH, t->n_lines);
 }
 
 /* The place of this key in its line; PIECES_WAYS: it is not there. */

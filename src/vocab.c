@@ -1,7 +1,8 @@
 /* vocab.c - checks a tokenizer's tables and indexes them. See vocab.h.
 **
 ** vocab_seal refuses, naming the first offender: an empty token, an id given to two tokens (two
-** specials may share one), a pair listed twice, a merge whose operands or result are no tokens,
+** specials may share one, but not hundreds), a pair listed twice, a merge whose operands or result
+*are no tokens,
 ** whose result is not the operands' bytes joined, or whose rank it shares with another result.
 */
 #include "vocab.h"
@@ -9,8 +10,9 @@
 #include <stdlib.h>
 
 enum {
-  AHEAD = 16,    /* entries or merges whose places in tables are fetched ahead */
-  TOKEN_FILL = 2 /* entries for each line, on average */
+  AHEAD = 16,       /* entries or merges whose places in tables are fetched ahead */
+  TOKEN_FILL = 2,   /* entries for each line, on average */
+  MAX_SHARING = 256 /* special tokens of one id, which are looked through one by one */
 };
 
 void vocab_clear(vocab *v) {
@@ -57,6 +59,7 @@ void vocab_sort(vocab *v) {
 static bpe_status seal_entries(vocab *v, bpe_error *e) {
   vocab_sort(v);
   memset(v->byte_ids, 0xff, sizeof v->byte_ids);
+  size_t sharing = 0;
   for (size_t i = 0; i < v->n_entries; i++) {
     const vocab_entry *t = &v->entries[i];
     if (t->id == BPE_NONE)
@@ -67,7 +70,11 @@ static bpe_status seal_entries(vocab *v, bpe_error *e) {
       if (t->kind == BPE_TOKEN || t[-1].kind == BPE_TOKEN)
         return set_error(e, BPE_BADMODEL, t->id, "two tokens with one id: %lu",
                          (unsigned long)t->id);
+      if (++sharing == MAX_SHARING)
+        return set_error(e, BPE_BADMODEL, t->id, "more than %d tokens share an id: %lu",
+                         MAX_SHARING, (unsigned long)t->id);
     } else {
+      sharing = 0;
       v->n_ids++;
     }
     if (t->len > v->longest) v->longest = t->len;
@@ -101,8 +108,7 @@ size_t vocab_find_key(const vocab *v, piece_key k, const uint8_t *s, size_t len)
   }
 }
 
-/* Indexes the entries that merge and are, or are not, last choices. Equal bytes: the lower id, which
-** is there already, is met first by every search. */
+/* Indexes the entries that merge and are, or are not, last choices. */
 static void index_some(vocab *v, bool last) {
   piece_key keys[AHEAD];
   for (size_t from = 0; from < v->n_entries; from += AHEAD) {
@@ -115,7 +121,10 @@ static void index_some(vocab *v, bool last) {
       const vocab_entry *t = &v->entries[k];
       const unsigned late = t->flags & (ENTRY_FALLBACK | ENTRY_UNUSED);
       if (!entry_merges(t) || last != (late != 0)) continue;
-      token_line *line = (token_line *)vocab_line(v, keys[k - from]);
+      const piece_key key = keys[k - from];
+      /* Equal bytes: the lower id, which is there already, is the one to be found. */
+      if (vocab_find_key(v, key, vocab_bytes(v, t), t->len) != v->n_entries) continue;
+      token_line *line = (token_line *)vocab_line(v, key);
       unsigned i = 0;
       for (;;) {
         for (i = 0; i < 3 && line->entries[i] != 0;) i++;
@@ -123,7 +132,7 @@ static void index_some(vocab *v, bool last) {
         line->over = TOKEN_OVER;
         line = next_line(v, line);
       }
-      line->keys[i] = keys[k - from];
+      line->keys[i] = key;
       line->entries[i] = (uint32_t)k + 1;
     }
   }
