@@ -74,12 +74,21 @@ typedef struct conn {
   bool storage_busy;      /* a statement on stored rows is running */
   int streams;            /* calls of bpe_stream that are running, one inside the other */
   sqlite3_int64 versions; /* of schemas as seen by the store; only grows */
+  bpe_buffer kept;        /* for the next answer (result.c) */
   int64_t next_tick;      /* monotonic nanoseconds; interrupt.c */
   unsigned ticks;
   int stopped_by; /* the code with which interrupted() last said stop */
 } conn;
 
 void conn_release(void *); /* xDestroy of every registration */
+
+/* ---- Answers that are bytes (result.c) ------------------------------------------------------ */
+
+/* An empty buffer, as long as SQLITE_LIMIT_LENGTH at most; to be given or dropped. */
+void result_begin(conn *, bpe_buffer *);
+void result_drop(conn *, bpe_buffer *);
+/* Makes it the result, TEXT or BLOB. */
+void result_give(sqlite3_context *, conn *, bpe_buffer *, bool as_text);
 
 /* ---- Failures (errors.c) ------------------------------------------------------------------- */
 

@@ -34,6 +34,7 @@ void conn_release(void *arg) {
     c->tokenizers = t->next;
     tokenizer_release(t);
   }
+  bpe_buffer_clear(&c->kept);
   sqlite3_free(c);
 }
 

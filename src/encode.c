@@ -429,7 +429,8 @@ static bpe_status count_stretch(bpe_walk *w, uint64_t most, uint64_t *sum, bpe_e
   while (st == BPE_OK && w->split.at < w->split.end && *sum <= most) {
     uint64_t found;
     if ((st = next_batch(w, &found, e)) != BPE_OK) break;
-    *sum += found + unseen_collect(&c->unseen, &c->pieces, &c->batch, false);
+    if (b->n_missed != 0) found += unseen_collect(&c->unseen, &c->pieces, &c->batch, false);
+    *sum += found;
     if (c->unseen.n >= UNSEEN_FEW) *sum += merge_unseen(c);
     for (size_t m = 0; m < b->n_missed && st == BPE_OK; m++) {
       const size_t i = b->missed[m], at = (size_t)(b->probes[i].start - w->base);
@@ -523,15 +524,33 @@ static ALWAYS_INLINE uint8_t *write_run(form f, const bpe_coder *c, size_t *i, u
   return write_kept(f, &c->pieces, &c->batch, i, to);
 }
 
+/* Finds the ids of the batch's pieces that the table did not have; returns the number of them. */
+static NEVER_INLINE uint64_t resolve_batch(bpe_coder *c) {
+  const uint64_t n = unseen_collect(&c->unseen, &c->pieces, &c->batch, true);
+  return n + unseen_merge(&c->unseen, &c->model->v);
+}
+
+/* Appends the ids of a piece of the batch that has no ids among the values. */
+static ALWAYS_INLINE bpe_status append_piece(form f, bpe_walk *w, size_t i, bpe_buffer *out,
+                                             bpe_error *e) {
+  bpe_coder *c = w->coder;
+  const piece_batch *b = &c->batch;
+  const size_t at = (size_t)(b->probes[i].start - w->base);
+  const merge_job *job = b->values[i] == 0 ? unseen_job(&c->unseen, i) : NULL;
+  if (job != NULL) return append_ids(f, at, job->ids, job->n, out, e);
+  const uint32_t *ids;
+  size_t n;
+  const bpe_status st = piece_ids(c, &w->pieces, at, piece_length(b, i), true, &ids, &n, e);
+  return st == BPE_OK ? append_ids(f, at, ids, n, out, e) : st;
+}
+
 /* Appends the ids of a batch. Keeping a piece may void the values of those behind it. */
 static ALWAYS_INLINE bpe_status append_batch(form f, bpe_walk *w, uint64_t found, bpe_buffer *out,
                                              bpe_error *e) {
   bpe_coder *c = w->coder;
-  unseen *u = &c->unseen;
   const piece_batch *b = &c->batch;
   const uint32_t n_dropped = c->pieces.n_dropped;
-  found += unseen_collect(u, &c->pieces, &c->batch, true);
-  unseen_merge(u, &c->model->v);
+  if (b->n_missed != 0) found += resolve_batch(c);
   bpe_status st = BPE_OK;
   for (size_t i = 0; st == BPE_OK; i++) {
     uint8_t *const to = bpe_buffer_reserve(out, (size_t)found * most_bytes[f] + FORM_SLACK);
@@ -539,18 +558,9 @@ static ALWAYS_INLINE bpe_status append_batch(form f, bpe_walk *w, uint64_t found
     if (c->pieces.n_dropped == n_dropped)
       bpe_buffer_commit(out, (size_t)(write_run(f, c, &i, to) - to));
     if (i == b->n) break;
-    const size_t at = (size_t)(b->probes[i].start - w->base);
-    const uint32_t *ids;
-    size_t n;
-    if (b->values[i] == 0 && u->job_of[i] != NO_JOB) {
-      ids = u->jobs[u->job_of[i]].ids;
-      n = u->jobs[u->job_of[i]].n;
-    } else {
-      st = piece_ids(c, &w->pieces, at, piece_length(b, i), true, &ids, &n, e);
-    }
-    if (st == BPE_OK) st = append_ids(f, at, ids, n, out, e);
+    st = append_piece(f, w, i, out, e);
   }
-  unseen_keep(u, &c->pieces, true);
+  if (c->unseen.n != 0) unseen_keep(&c->unseen, &c->pieces, true);
   return st == BPE_OK ? buffer_status(out, e) : st;
 }
 

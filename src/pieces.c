@@ -323,16 +323,17 @@ uint64_t pieces_lookup(const piece_table *t, piece_batch *b) {
     b->missed[still++] = i;
   }
   b->n_missed = still;
+  memset(b->values + b->n, 0, PIECES_WIDE * sizeof *b->values);
   return sum;
 }
 
 /* ---- Filling ------------------------------------------------------------------------------ */
 
 /* An empty place in this line, or PIECES_WAYS. */
-static unsigned empty_in(const piece_line *line) {
-  unsigned at = 0;
-  while (at < PIECES_WAYS && line->values[at] != 0) at++;
-  return at;
+static inline unsigned empty_in(const piece_line *line) {
+  const unsigned empty = (unsigned)(line->values[0] == 0) | (unsigned)(line->values[1] == 0) << 1 |
+                         (unsigned)(line->values[2] == 0) << 2 | 1u << PIECES_WAYS;
+  return (unsigned)__builtin_ctz(empty);
 }
 
 /* Moves some piece of a full line to its other line, if that has room. The place it leaves, or

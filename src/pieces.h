@@ -28,6 +28,7 @@ enum {
   PIECES_LONGEST = 255,
   PIECES_WAYS = 3,
   PIECES_BATCH = 256,
+  PIECES_WIDE = 8,  /* values that are looked at together */
   VALUE_BITS = 24,  /* of an id or a place */
   PACKED = 3,       /* bytes of a kept id */
   PACKED_SLACK = 16 /* bytes that may be read from any place on */
@@ -83,7 +84,7 @@ typedef struct piece_probe {
 typedef struct piece_batch {
   size_t n, n_missed, n_long;
   piece_probe probes[PIECES_BATCH + 1]; /* of the last, only start: where the piece before ends */
-  uint32_t values[PIECES_BATCH];
+  uint32_t values[PIECES_BATCH + PIECES_WIDE]; /* behind the last: 0 */
   uint32_t missed[2 * PIECES_BATCH]; /* indices of those whose value is 0, in no order */
   uint32_t longs[PIECES_BATCH];      /* indices of those with more bytes than a key holds */
 } piece_batch;

@@ -1,8 +1,8 @@
 /* unseen.c - see unseen.h. */
 #include "unseen.h"
 
-/* What the line of a short key says of it: the entry and 1; 0: it is no token; TOKEN_OVER: that is
-** not decided there. */
+/* What the line of a key says of it: the entry and 1, where the key is long only if its bytes are
+** the same; 0: it is no token; TOKEN_OVER: that is not decided there. */
 static ALWAYS_INLINE uint32_t look(const vocab *v, piece_key k) {
   const token_line *line = vocab_line(v, k);
   const uint32_t says[4] = {line->entries[0], line->entries[1], line->entries[2], line->over};
@@ -15,7 +15,7 @@ static void take_token(piece_table *t, piece_batch *b, size_t i, uint32_t id) {
   pieces_add(t, b->probes[i].key, b->probes[i].start, piece_length(b, i), &id, 1, true);
 }
 
-/* Whether a piece that is no candidate's, or whose candidate was not decided, is a token. */
+/* Whether a piece whose line does not decide it is a token. */
 static bool is_token(const vocab *v, const piece_batch *b, size_t i, uint32_t *id) {
   const size_t len = piece_length(b, i);
   if (len > v->longest) return false;
@@ -52,12 +52,13 @@ size_t unseen_collect(unseen *u, piece_table *t, piece_batch *b, bool keep) {
   const vocab *v = t->v;
   uint32_t at[PIECES_BATCH], tokens[PIECES_BATCH], others[PIECES_BATCH], left[PIECES_BATCH];
   size_t n_tokens = 0, n_others = 0, n_left = 0, n = 0;
-  if (b->n_missed == 0 || v->n_entries == 0) return 0;
+  if (b->n_missed == 0) return 0;
   for (size_t m = 0; m < b->n_missed; m++) PREFETCH(vocab_line(v, b->probes[b->missed[m]].key));
   for (size_t m = 0; m < b->n_missed; m++) {
-    at[m] = look(v, b->probes[b->missed[m]].key);
+    const piece_key key = b->probes[b->missed[m]].key;
+    at[m] = look(v, key);
     const size_t entry = at[m] - 1 < v->n_entries ? at[m] - 1 : 0;
-    const bool known = (at[m] - 1 == entry) & vocab_direct(v, entry);
+    const bool known = (at[m] - 1 == entry) & vocab_direct(v, entry) & !key_is_long(key);
     tokens[n_tokens] = (uint32_t)m;
     others[n_others] = (uint32_t)m;
     n_tokens += known;
@@ -73,7 +74,7 @@ size_t unseen_collect(unseen *u, piece_table *t, piece_batch *b, bool keep) {
     const uint32_t i = b->missed[others[k]];
     const size_t len = piece_length(b, i);
     uint32_t id;
-    if ((len > KEY_BYTES || at[others[k]] != 0) && is_token(v, b, i, &id)) {
+    if (at[others[k]] != 0 && is_token(v, b, i, &id)) {
       if (id < NO_IDS) {
         take_token(t, b, i, id);
         n++;

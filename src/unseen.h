@@ -42,6 +42,11 @@ typedef struct unseen {
 ** jobs may be there already, none if `keep`. */
 size_t unseen_collect(unseen *, piece_table *, piece_batch *, bool keep);
 
+/* The job of piece i of the last batch, whose value is 0; NULL: it is none. */
+static inline const merge_job *unseen_job(const unseen *u, size_t i) {
+  return u->job_of[i] == NO_JOB ? NULL : &u->jobs[u->job_of[i]];
+}
+
 /* Merges all jobs. Returns the sum of their ids, each as often as it was there. */
 uint64_t unseen_merge(unseen *, const vocab *);
 

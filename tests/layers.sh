@@ -31,7 +31,9 @@ model: normalize special split vocab
 builder: merge model
 model_digest: model sha256
 form: pieces
-encode: merge model pieces form
+lanes: merge
+unseen: lanes pieces
+encode: merge model pieces form unseen
 natural: utf8
 rewalk: encode merge model vocab utf8
 window: rewalk natural utf8 encode merge model
