@@ -442,7 +442,7 @@ static bpe_status count_stretch(bpe_walk *w, uint64_t most, uint64_t *sum, bpe_e
     if (w->mapped) w->done = place_in_text(w, w->split.at);
     if (st == BPE_OK) st = ask(w, w->mapped ? w->done : w->split.at, e);
   }
-  *sum += merge_unseen(c);
+  if (c->unseen.n != 0) *sum += merge_unseen(c);
   return st;
 }
 

@@ -96,15 +96,41 @@ static token_line *next_line(const vocab *v, const token_line *line) {
   return line + 1 == v->token_lines + v->n_token_lines ? v->token_lines : (token_line *)line + 1;
 }
 
+/* The entry of this line that has these bytes, and 1; 0: none. */
+static inline uint32_t find_in(const vocab *v, const token_line *line, const piece_key *k,
+                               const uint8_t *s, size_t len) {
+  for (unsigned i = key_place(line->keys, k); i < 3 && line->entries[i] != 0; i++) {
+    if (len <= KEY_BYTES) return line->entries[i];
+    const vocab_entry *e = &v->entries[line->entries[i] - 1];
+    if (e->len == len && memcmp(vocab_bytes(v, e), s, len) == 0) return line->entries[i];
+  }
+  return 0;
+}
+
 size_t vocab_find_key(const vocab *v, piece_key k, const uint8_t *s, size_t len) {
   for (const token_line *line = vocab_line(v, k);; line = next_line(v, line)) {
-    for (unsigned i = key_place(line->keys, &k); i < 3 && line->entries[i] != 0; i++) {
-      const size_t at = line->entries[i] - 1;
-      if (len <= KEY_BYTES) return at;
-      const vocab_entry *e = &v->entries[at];
-      if (e->len == len && memcmp(vocab_bytes(v, e), s, len) == 0) return at;
-    }
+    const uint32_t found = find_in(v, line, &k, s, len);
+    if (found != 0) return found - 1;
     if (line->over == 0) return v->n_entries;
+  }
+}
+
+/* Gives an entry the first place there is for its key. Equal bytes: the lower id, which is there
+** already, is the one to be found. */
+static void index_entry(vocab *v, size_t at, const piece_key *k) {
+  const vocab_entry *t = &v->entries[at];
+  token_line *line = (token_line *)vocab_line(v, *k);
+  for (;;) {
+    if (find_in(v, line, k, vocab_bytes(v, t), t->len) != 0) return;
+    unsigned i = 0;
+    while (i < 3 && line->entries[i] != 0) i++;
+    if (i < 3) {
+      line->keys[i] = *k;
+      line->entries[i] = (uint32_t)at + 1;
+      return;
+    }
+    line->over = TOKEN_OVER;
+    line = next_line(v, line);
   }
 }
 
@@ -120,20 +146,7 @@ static void index_some(vocab *v, bool last) {
     for (size_t k = from; k < stop; k++) {
       const vocab_entry *t = &v->entries[k];
       const unsigned late = t->flags & (ENTRY_FALLBACK | ENTRY_UNUSED);
-      if (!entry_merges(t) || last != (late != 0)) continue;
-      const piece_key key = keys[k - from];
-      /* Equal bytes: the lower id, which is there already, is the one to be found. */
-      if (vocab_find_key(v, key, vocab_bytes(v, t), t->len) != v->n_entries) continue;
-      token_line *line = (token_line *)vocab_line(v, key);
-      unsigned i = 0;
-      for (;;) {
-        for (i = 0; i < 3 && line->entries[i] != 0;) i++;
-        if (i < 3) break;
-        line->over = TOKEN_OVER;
-        line = next_line(v, line);
-      }
-      line->keys[i] = key;
-      line->entries[i] = (uint32_t)k + 1;
+      if (entry_merges(t) && last == (late != 0)) index_entry(v, k, &keys[k - from]);
     }
   }
 }
