@@ -99,20 +99,19 @@ static bool is_spelled(const vocab *v, size_t slot, const vocab_entry *t) {
 
 /* Indexes the entries that merge and are, or are not, last choices. */
 static void index_some(vocab *v, bool last) {
-  piece_key keys[AHEAD];
+  uint64_t hashes[AHEAD];
   for (size_t from = 0; from < v->n_entries; from += AHEAD) {
     const size_t stop = v->n_entries - from < AHEAD ? v->n_entries : from + AHEAD;
     for (size_t k = from; k < stop; k++) {
-      keys[k - from] = vocab_key(v, &v->entries[k]);
-      PREFETCH(&v->byte_slots[vocab_slot(v, keys[k - from])]);
+      hashes[k - from] = vocab_hash(vocab_key(v, &v->entries[k]));
+      PREFETCH(&v->byte_slots[hashes[k - from] >> v->byte_shift]);
     }
     for (size_t k = from; k < stop; k++) {
       const vocab_entry *t = &v->entries[k];
       const unsigned late = t->flags & (ENTRY_FALLBACK | ENTRY_UNUSED);
       if (!entry_merges(t) || last != (late != 0)) continue;
-      const piece_key key = keys[k - from];
-      const uint64_t h = vocab_hash(key) >> 32;
-      size_t i = vocab_slot(v, key);
+      const uint64_t h = hashes[k - from] >> 32;
+      size_t i = (size_t)(hashes[k - from] >> v->byte_shift);
       while (v->byte_slots[i] != 0 && !(v->byte_slots[i] >> 32 == h && is_spelled(v, i, t)))
         i = (i + 1) & v->byte_mask;
       /* Equal bytes: the lower id, which is there already, is the one to be found. */
