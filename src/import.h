@@ -32,7 +32,7 @@ typedef struct importing {
   size_t n_tokens, tokens_cap;
   uint8_t *slab; /* owned */
   size_t slab_len, slab_cap;
-  uint64_t most_bytes; /* of all tokens */
+  uint64_t most_bytes;        /* of all tokens */
   uint64_t *by_bytes, *by_id; /* owned; high half: hash, low half: index + 1 */
   size_t mask;
   uint32_t highest; /* id */
