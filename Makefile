@@ -141,6 +141,8 @@ $(B)/bin/hostile_hash: $(B)/tests/hostile_hash.o $(CORE)
 	$(LINK)
 $(HOSTILE:%=$(B)/bin/%): $(B)/bin/%: $(B)/tests/%.o
 	$(LINK)
+$(HOSTILE:%=$(B)/bin/%-static): $(B)/bin/%-static: $(B)/tests-static/%.o $(GLUE_STATIC) $(CORE)
+	$(LINK)
 $(B)/bin/bench: $(BENCH)
 	$(LINK)
 $(B)/bin/perf: $(B)/perf/perf.o $(CORE)
@@ -157,7 +159,7 @@ RUN = tests/run.sh $(TALLY)
 test: ## all tests that need only the packages of README: offline, under 10 minutes
 	@rm -f $(TALLY)
 	@$(MAKE) --no-print-directory unit sql vectors oom demo-check recipes exports layers selftest replay \
-	  test-static poison windows prop
+	  test-static poison windows hostile prop
 	@tests/run.sh --sum $(TALLY)
 
 unit: $(UNITS) ## the core's rooms, each through its own header
@@ -281,6 +283,29 @@ fuzz-run: $(FUZZERS:%=$(B)/bin/fuzzer-%)
 $(B)/bin/fuzzer-%: $(B)/fuzz/fuzz_%.o $(ORACLE) $(GLUE_STATIC) $(CORE)
 	@mkdir -p $(@D)
 	$(CC) -fsanitize=fuzzer,address,undefined -o $@ $^ $(TEST_LIBS)
+
+.PHONY: hostile hostile-static selftest-hostile soak-hostile
+
+hostile: $(B)/bin/hostile_hash $(HOSTILE:%=$(B)/bin/%) $(EXT) ## untrusted schemas, rows, model files, patterns, hashes
+	@$(RUN) $(B)/bin/hostile_hash
+	@for p in $(HOSTILE); do $(RUN) $(B)/bin/$$p ./bpe || exit 1; done
+
+hostile-static: $(B)/bin/hostile_hash $(HOSTILE:%=$(B)/bin/%-static)
+	@$(RUN) $(B)/bin/hostile_hash
+	@for p in $(HOSTILE); do $(RUN) $(B)/bin/$$p-static || exit 1; done
+
+SANITIZED += hostile-static
+
+selftest: selftest-hostile
+selftest-hostile: $(B)/bin/hostile_hash $(HOSTILE:%=$(B)/bin/%) $(EXT)
+	@for p in hostile_hash $(HOSTILE); do \
+	  ! $(B)/bin/$$p --sabotage >/dev/null || { echo "$$p cannot fail" >&2; exit 1; }; done
+
+HOSTILE_SEEDS ?= 20
+
+soak-hostile: $(B)/bin/hostile_hash $(HOSTILE:%=$(B)/bin/%) $(EXT) ## all of it: every value in every place, HOSTILE_SEEDS=20 secrets
+	@for s in $$(seq $(HOSTILE_SEEDS)); do $(RUN) $(B)/bin/hostile_hash --seed $$s || exit 1; done
+	@for p in $(HOSTILE); do $(RUN) $(B)/bin/$$p ./bpe --full || exit 1; done
 
 test-fixtures: $(B)/bin/vectors $(B)/bin/import_fixtures $(B)/bin/train_reference $(EXT) ## texts of public test suites, kept outside the tree: FIXTURES=folder
 	@test -n "$(FIXTURES)" || { echo "test-fixtures: say FIXTURES=folder" >&2; exit 1; }

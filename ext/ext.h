@@ -295,6 +295,27 @@ int stored_delete(store *, const stored_row *, bytes name, failure *);
 int stored_rename(store *, const stored_row *, bytes name, failure *);
 int stored_seal(store *, const stored_row *, bytes name, failure *);
 
+/* ---- Numbers of stored tokenizers (known.c) ------------------------------------------------- */
+
+typedef struct known {
+  const char *schema; /* the list's */
+  int schema_number;
+  bytes name; /* owned by the list */
+} known;
+
+/* Zero is empty. */
+typedef struct known_list {
+  known *list; /* owned; by number */
+  int *sorted; /* owned; numbers, by schema and name */
+  int n;
+  char **schemas; /* owned */
+  int n_schemas;
+} known_list;
+
+/* The number of a (schema, name), a new one if need be; -1: out of memory. */
+int known_number(known_list *, const char *schema, bytes name);
+void known_clear(known_list *);
+
 /* ---- Options (options.c) ------------------------------------------------------------------- */
 
 /* Who is asking: each key of the options object says which of these know it. */

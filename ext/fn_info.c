@@ -169,7 +169,8 @@ static void debug_func(sqlite3_context *ctx, int argc, sqlite3_value **argv) {
 
 /* bpe_resolve is not DETERMINISTIC: what a name means may be stored or removed at any time.
 ** bpe_version is INNOCUOUS but not DETERMINISTIC: the next release answers otherwise. bpe_debug is
-** DIRECTONLY: no schema has business with the details of a build; and DETERMINISTIC, as bpe_export. The others as in fn_encode.c. */
+** DIRECTONLY: no schema has business with the details of a build; and DETERMINISTIC, as is
+** bpe_export. The others as in fn_encode.c. */
 enum {
   ALONE = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS,
   NAMED = SQLITE_UTF8 | SQLITE_DETERMINISTIC

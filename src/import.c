@@ -54,8 +54,8 @@ static size_t find_bytes(const importing *in, const void *bytes, size_t len, uns
 }
 
 /* Special tokens may share an id, and tokens of different roles their bytes: the first is the one
-*to
-** be found, and any number of others make no search longer. */
+ *to
+ ** be found, and any number of others make no search longer. */
 static void index_token(importing *in, size_t k) {
   const import_entry *t = &in->tokens[k];
   const unsigned roles = ENTRY_FALLBACK | ENTRY_UNUSED;
@@ -166,6 +166,7 @@ bpe_status import_token(importing *in, const void *bytes, size_t len, uint32_t i
                                             .kind = (uint8_t)kind,
                                             .flags = (uint8_t)flags};
   in->slab_len = need;
+  if (id > in->highest) in->highest = id;
   index_token(in, in->n_tokens++);
   return BPE_OK;
 }
@@ -188,11 +189,8 @@ bpe_status import_single_bytes(importing *in, bool gpt2_order, uint32_t first) {
 /* ---- Special tokens ------------------------------------------------------------------------ */
 
 static bpe_status next_free_id(const importing *in, uint32_t *id) {
-  uint32_t highest = 0;
-  for (size_t k = 0; k < in->n_tokens; k++)
-    if (in->tokens[k].id > highest) highest = in->tokens[k].id;
-  *id = in->n_tokens == 0 ? 0 : highest + 1;
-  return *id == BPE_NONE ? set_error(in->e, BPE_TOOBIG, highest, "no id is left") : BPE_OK;
+  *id = in->n_tokens == 0 ? 0 : in->highest + 1;
+  return *id == BPE_NONE ? set_error(in->e, BPE_TOOBIG, in->highest, "no id is left") : BPE_OK;
 }
 
 bpe_status import_special(importing *in, const char *name, size_t len, uint32_t id, size_t where) {

@@ -32,9 +32,10 @@ typedef struct importing {
   size_t n_tokens, tokens_cap;
   uint8_t *slab; /* owned */
   size_t slab_len, slab_cap;
-  uint64_t most_bytes; /* of all tokens */
+  uint64_t most_bytes;        /* of all tokens */
   uint64_t *by_bytes, *by_id; /* owned; high half: hash, low half: index + 1 */
   size_t mask;
+  uint32_t highest; /* id */
 } importing;
 
 const uint8_t *import_bytes(const importing *, size_t token);

@@ -27,7 +27,7 @@ enum { HOSTILE_TICK = 1000, HOSTILE_TICKS = 20000 }; /* steps, and how many time
 typedef struct hostile {
   loaded t;
   const char *extension;
-  bool sabotage;
+  bool sabotage, full;
   char folder[200], path[300];
   long ticks;
 } hostile;
@@ -42,6 +42,7 @@ static inline void hostile_begin(hostile *h, int argc, char **argv) {
   *h = (hostile){.extension = "./bpe"};
   for (int i = 1; i < argc; i++) {
     if (strcmp(argv[i], "--sabotage") == 0) h->sabotage = true;
+    else if (strcmp(argv[i], "--full") == 0) h->full = true;
     else h->extension = argv[i];
   }
   snprintf(h->folder, sizeof h->folder, "%.150s/hostile-XXXXXX",
