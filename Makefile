@@ -39,6 +39,9 @@ ORACLE := $(patsubst tests/%.c,$(B)/tests/%.o,$(wildcard tests/oracle*.c))
 SLT := $(patsubst tests/%.c,$(B)/tests/%.o,$(wildcard tests/slt*.c))
 PROP := $(patsubst tests/%.c,$(B)/tests/%.o,$(filter-out tests/prop_window.c tests/prop_train.c,$(wildcard tests/prop*.c)))
 PROP_WINDOW := $(B)/tests/prop_window.o $(B)/tests/prop_subject.o $(B)/tests/prop_text.o
+IO_ERRORS := io_errors io_scenarios vfs_faulty stored
+POWER := power vfs_power stored
+KILLED := killed stored
 BENCH := $(patsubst tests/bench/%.c,$(B)/bench/%.o,$(wildcard tests/bench/*.c))
 UNITS := $(patsubst tests/%.c,$(B)/bin/%,$(wildcard tests/unit_*.c))
 HOSTILE := $(filter-out hostile_hash,$(patsubst tests/%.c,%,$(wildcard tests/hostile_*.c)))
@@ -143,6 +146,18 @@ $(HOSTILE:%=$(B)/bin/%): $(B)/bin/%: $(B)/tests/%.o
 	$(LINK)
 $(HOSTILE:%=$(B)/bin/%-static): $(B)/bin/%-static: $(B)/tests-static/%.o $(GLUE_STATIC) $(CORE)
 	$(LINK)
+$(B)/bin/io_errors: $(IO_ERRORS:%=$(B)/tests/%.o)
+	$(LINK)
+$(B)/bin/power: $(POWER:%=$(B)/tests/%.o)
+	$(LINK)
+$(B)/bin/killed: $(KILLED:%=$(B)/tests/%.o)
+	$(LINK)
+$(B)/bin/io_errors-static: $(IO_ERRORS:%=$(B)/tests-static/%.o) $(GLUE_STATIC) $(CORE)
+	$(LINK)
+$(B)/bin/power-static: $(POWER:%=$(B)/tests-static/%.o) $(GLUE_STATIC) $(CORE)
+	$(LINK)
+$(B)/bin/killed-static: $(KILLED:%=$(B)/tests-static/%.o) $(GLUE_STATIC) $(CORE)
+	$(LINK)
 $(B)/bin/bench: $(BENCH)
 	$(LINK)
 $(B)/bin/perf: $(B)/perf/perf.o $(CORE)
@@ -159,7 +174,7 @@ RUN = tests/run.sh $(TALLY)
 test: ## all tests that need only the packages of README: offline, under 10 minutes
 	@rm -f $(TALLY)
 	@$(MAKE) --no-print-directory unit sql vectors oom demo-check recipes exports layers selftest replay \
-	  test-static poison windows hostile prop
+	  test-static poison windows hostile faults prop
 	@tests/run.sh --sum $(TALLY)
 
 unit: $(UNITS) ## the core's rooms, each through its own header
@@ -201,7 +216,7 @@ exports: $(EXT) ## one exported symbol, nothing wanted from outside but libc
 layers: ## the include lists point only downwards
 	@$(RUN) tests/layers.sh
 
-selftest: $(B)/bin/slt $(B)/bin/prop $(B)/bin/prop_train $(EXT) ## each harness can fail
+selftest: faults-selftest $(B)/bin/slt $(B)/bin/prop $(B)/bin/prop_train $(EXT) ## each harness can fail
 	@$(RUN) tests/selftest.sh
 	@! $(B)/bin/prop --sabotage --core --cases 2000 >/dev/null || { echo "prop cannot fail" >&2; exit 1; }
 	@! $(B)/bin/prop_train --cases 300 --sabotage 1 >/dev/null || { echo "prop_train cannot fail" >&2; exit 1; }
@@ -218,7 +233,38 @@ test-static: $(B)/bin/slt-static $(B)/bin/vectors-static $(B)/bin/bugs-static $(
 	@$(RUN) $(B)/bin/bugs-static
 	@$(RUN) $(B)/bin/store_c-static
 
-SANITIZED := unit test-static oom replay
+faults: $(B)/bin/io_errors $(B)/bin/power $(B)/bin/killed $(EXT) ## files that fail, power cuts, kills: stored tokenizers stay whole
+	@$(RUN) $(B)/bin/io_errors
+	@$(RUN) $(B)/bin/power
+	@$(RUN) $(B)/bin/killed
+
+faults-static: $(B)/bin/io_errors-static $(B)/bin/power-static $(B)/bin/killed-static
+	@$(RUN) $(B)/bin/io_errors-static
+	@$(RUN) $(B)/bin/power-static
+	@$(RUN) $(B)/bin/killed-static
+
+# Seeds and sizes of the long runs.
+SEED ?= 1
+DISKS ?= 7000
+KILLS ?= 1000
+
+soak: soak-io soak-power
+soak-io: $(B)/bin/io_errors $(EXT) ## every call to the file system fails, in every scenario and setting
+	@$(RUN) $(B)/bin/io_errors --all
+soak-power: $(B)/bin/power $(B)/bin/killed $(EXT) ## DISKS=7000 lose power three times each; KILLS=1000 times kill -9
+	@$(RUN) $(B)/bin/power --seed $(SEED) --disks $(DISKS)
+	@$(RUN) $(B)/bin/killed --seed $(SEED) --kills $(KILLS)
+
+# What a check is told to break, to see that it notices.
+faults-selftest: $(B)/bin/io_errors $(B)/bin/power $(B)/bin/killed $(EXT)
+	@for n in 1 2 3 4; do ! $(B)/bin/io_errors --only delete --sabotage $$n >/dev/null || \
+	  { echo "io_errors cannot fail: $$n" >&2; exit 1; }; done
+	@for n in 1 2 3; do ! $(B)/bin/power --disks 200 --sabotage $$n >/dev/null || \
+	  { echo "power cannot fail: $$n" >&2; exit 1; }; done
+	@! $(B)/bin/killed --kills 400 --sabotage 1 >/dev/null || { echo "killed cannot fail" >&2; exit 1; }
+.PHONY: faults faults-static faults-selftest soak soak-io soak-power
+
+SANITIZED := unit test-static oom replay faults-static
 
 asan: ## the tests under AddressSanitizer and LeakSanitizer
 	@rm -f build/asan/tally
@@ -336,10 +382,13 @@ test-current: $(EXT) ## the SQL tests on the newest SQLite (fetched from npm)
 	@$(MAKE) --no-print-directory B=build/current \
 	  SQLITE_CFLAGS="-I$(CURDIR)/build/hosts/sqlite" \
 	  SQLITE_LIBS="-L$(CURDIR)/build/hosts/sqlite -lsqlite3 -Wl,-rpath,$(CURDIR)/build/hosts/sqlite" \
-	  build/current/bin/slt build/current/bin/vectors build/current/bin/bugs
+	  build/current/bin/slt build/current/bin/vectors build/current/bin/bugs \
+	  build/current/bin/io_errors build/current/bin/power build/current/bin/killed
 	@tests/run.sh build/current/tally build/current/bin/slt --ext ./bpe $(SQL_TESTS)
 	@tests/run.sh build/current/tally build/current/bin/vectors
 	@tests/run.sh build/current/tally build/current/bin/bugs
+	@for p in io_errors power killed; do \
+	  tests/run.sh build/current/tally build/current/bin/$$p || exit 1; done
 	@tests/run.sh --sum build/current/tally
 
 lint: ## warnings are errors with gcc and clang; cppcheck; the analyzers
