@@ -25,7 +25,7 @@ uint32_t below(worker *w, uint32_t n) {
   return (uint32_t)((w->random >> 32) * n >> 32);
 }
 
-/* ---- Connections ---------------------------------------------------------------------------- */
+/* ---- Connections ------------------------------------------------------------------------- */
 
 static bool load(worker *w) {
 #ifdef SLT_STATIC
@@ -54,8 +54,8 @@ bool shares_cache(const worker *w) {
   return w->index % 4 == 3;
 }
 
-/* Called as each statement begins, the extension's own among them: now and then a question takes its
-** time, so that others come in between. */
+/* Called as each statement begins, the extension's own among them: now and then a question takes
+** its time, so that others come in between. */
 static int dawdle(unsigned event, void *arg, void *stmt, void *sql) {
   worker *w = arg;
   (void)event;
@@ -101,7 +101,7 @@ bool worker_disconnect(worker *w) {
   return rc == SQLITE_OK;
 }
 
-/* ---- Statements ----------------------------------------------------------------------------- */
+/* ---- Statements -------------------------------------------------------------------------- */
 
 static void note(worker *w, int rc) {
   w->code = rc;
@@ -198,7 +198,7 @@ int ask(worker *w, const char *sql, const char *binds, ...) {
   return rc;
 }
 
-/* ---- Verdicts ------------------------------------------------------------------------------- */
+/* ---- Verdicts ---------------------------------------------------------------------------- */
 
 bool is_busy(const worker *w) {
   return (w->code & 0xff) == SQLITE_BUSY || (w->code & 0xff) == SQLITE_LOCKED;

@@ -45,7 +45,7 @@ static void fault(const char *what, sqlite3 *db) {
   if (atomic_fetch_add(&faults, 1) < 20) printf("FAILED %s: %s\n", what, sqlite3_errmsg(db));
 }
 
-/* ---- What a process has ---------------------------------------------------------------------- */
+/* ---- What a process has ------------------------------------------------------------------ */
 
 typedef struct holdings {
   long files, mappings, rss_kb;
@@ -91,13 +91,14 @@ static void check_flat(const char *what, holdings a) {
   CHECK_EQ_INT(b.files, a.files);
   CHECK_EQ_INT(b.mappings, a.mappings);
   CHECK(b.heap <= a.heap + HEAP_SLACK);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* which keep what was freed */
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* which keep what was freed   \
+                                                                     */
   CHECK(b.rss_kb <= a.rss_kb + RSS_SLACK_KB + a.rss_kb / 50);
 #endif
   CHECK_EQ_INT(sqlite3_memory_used(), 0);
 }
 
-/* ---- A connection ---------------------------------------------------------------------------- */
+/* ---- A connection ------------------------------------------------------------------------ */
 
 static int load_from(sqlite3 *db, const char *path) {
 #ifdef SLT_STATIC
@@ -122,8 +123,9 @@ static bool gives(sqlite3 *db, const char *sql, const char *expected) {
 
 /* The file has the tokenizer m; a database in memory gets one. */
 static void use(sqlite3 *db, bool in_memory) {
-  if (in_memory && sqlite3_exec(db, "INSERT INTO bpe_tokenizers(name, source) VALUES('m', '" STORED
-                                    "')", NULL, NULL, NULL) != SQLITE_OK) {
+  if (in_memory &&
+      sqlite3_exec(db, "INSERT INTO bpe_tokenizers(name, source) VALUES('m', '" STORED "')", NULL,
+                   NULL, NULL) != SQLITE_OK) {
     fault("store", db);
   }
   gives(db, "SELECT bpe_encode('hello world', 'gpt2')", "[31373,995]");
@@ -163,7 +165,7 @@ static void cycle(unsigned long i, const char *path) {
   }
 }
 
-/* ---- Many ------------------------------------------------------------------------------------ */
+/* ---- Many -------------------------------------------------------------------------------- */
 
 /* The first tenth, and each kind of cycle once. */
 static unsigned long warm(unsigned long n) {
@@ -284,7 +286,7 @@ static void crowd(unsigned long n) {
   check_flat("a crowd", first);
 }
 
-/* ---- Twice on one connection ------------------------------------------------------------------ */
+/* ---- Twice on one connection ------------------------------------------------------------- */
 
 static void twice(const char *path) {
   sqlite3 *db = open_one(true, extension);
@@ -309,11 +311,12 @@ static void twice(const char *path) {
   close_well(db);
 }
 
-/* ---- All -------------------------------------------------------------------------------------- */
+/* ---- All --------------------------------------------------------------------------------- */
 
 static bool prepare_files(void) {
   char command[800];
-  snprintf(folder, sizeof folder, "%s/bpe-load-XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+  snprintf(folder, sizeof folder, "%s/bpe-load-XXXXXX",
+           getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
   if (!mkdtemp(folder)) return false;
   snprintf(file_path, sizeof file_path, "%s/m.db", folder);
   snprintf(copy_path, sizeof copy_path, "%s/bpe", folder);
@@ -323,8 +326,9 @@ static bool prepare_files(void) {
 #endif
   (void)command;
   sqlite3 *db = open_one(false, extension);
-  const bool ok = sqlite3_exec(db, "INSERT INTO bpe_tokenizers(name, source) VALUES('m', '" STORED
-                                   "')", NULL, NULL, NULL) == SQLITE_OK;
+  const bool ok =
+      sqlite3_exec(db, "INSERT INTO bpe_tokenizers(name, source) VALUES('m', '" STORED "')", NULL,
+                   NULL, NULL) == SQLITE_OK;
   close_well(db);
   return ok;
 }

@@ -40,7 +40,7 @@ static void is_now(history *h) {
   atomic_store(&h->done, atomic_load(&h->begun));
 }
 
-/* ---- The owner ------------------------------------------------------------------------------- */
+/* ---- The owner --------------------------------------------------------------------------- */
 
 static int ask_state(worker *w, const char *name, int *state) {
   ask(w, "SELECT digest FROM bpe_tokenizers WHERE name = ?1 AND schema = 'main'", "t", name);
@@ -163,7 +163,8 @@ bool own_recover(worker *w) {
     history *h = &w->s->own[w->index][i];
     const unsigned long begun = atomic_load(&h->begun);
     own_name(w->index, i, name);
-    while (ask_state(w, name, &state) != SQLITE_ROW && is_busy(w) && ++tries < 10000) sqlite3_sleep(1);
+    while (ask_state(w, name, &state) != SQLITE_ROW && is_busy(w) && ++tries < 10000)
+      sqlite3_sleep(1);
     if (!went_well(w, name)) return wrong(w, "%s cannot be read", name);
     bool known = false;
     for (unsigned long at = atomic_load(&h->done); at <= begun; at++) {
@@ -176,7 +177,7 @@ bool own_recover(worker *w) {
   return true;
 }
 
-/* ---- The others ------------------------------------------------------------------------------ */
+/* ---- The others -------------------------------------------------------------------------- */
 
 /* Whether one of the entries explains the answer to text t, or (t < 0) the digest. */
 static bool explained(worker *w, history *h, unsigned long first, unsigned long last, int t) {

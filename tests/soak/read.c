@@ -38,7 +38,7 @@ bool booked_state(worker *w, const world *x, const char *name, int *state) {
   return true;
 }
 
-/* ---- One question --------------------------------------------------------------------------- */
+/* ---- One question ------------------------------------------------------------------------ */
 
 /* The name as it may be written: alone or with its schema. */
 static void spell(worker *w, const world *x, const char *name, char out[24]) {
@@ -83,11 +83,13 @@ static bool ask_question(worker *w, const char *name, int state, int q) {
 static bool ask_catalogue(worker *w, const world *x, const char *name, int state) {
   char text[80];
   piece expected = {text, 0};
-  ask(w, "SELECT CASE WHEN sealed THEN digest ELSE 'unsealed' END FROM bpe_tokenizers"
-         " WHERE name = ?1 AND schema = ?2",
+  ask(w,
+      "SELECT CASE WHEN sealed THEN digest ELSE 'unsealed' END FROM bpe_tokenizers"
+      " WHERE name = ?1 AND schema = ?2",
       "tt", name, x->schema);
   if (!went_well(w, name)) return false;
-  snprintf(text, sizeof text, "%s", state >= UNSEALED ? "unsealed" : variants[state < 0 ? 0 : state].digest);
+  snprintf(text, sizeof text, "%s",
+           state >= UNSEALED ? "unsealed" : variants[state < 0 ? 0 : state].digest);
   expected.len = strlen(text);
   if (state != ABSENT) return answered(w, name, 0, &expected);
   if (w->code != SQLITE_DONE) return wrong(w, "%s is listed: %s", name, w->column[0].data);
@@ -109,9 +111,9 @@ static bool ask_digest(worker *w, const char *name, int state) {
 }
 
 bool ask_about(worker *w, const world *x, const char *name, int state) {
-  static const kind hows[] = {K_encode, K_encode, K_encode_blob, K_count, K_count, K_tokens,
-                              K_decode, K_decode_blob, K_chunks, K_truncate,
-                              K_catalogue, K_digest};
+  static const kind hows[] = {K_encode, K_encode,   K_encode_blob, K_count,
+                              K_count,  K_tokens,   K_decode,      K_decode_blob,
+                              K_chunks, K_truncate, K_catalogue,   K_digest};
   static const kind long_hows[] = {K_vocab, K_merges, K_export, K_column, K_stats};
   const kind before = w->kind;
   char full[24];
@@ -127,15 +129,15 @@ bool ask_about(worker *w, const world *x, const char *name, int state) {
   return ok;
 }
 
-/* ---- Whole files ---------------------------------------------------------------------------- */
+/* ---- Whole files ------------------------------------------------------------------------- */
 
 bool book_text(worker *w, const world *x, char *out, size_t size) {
   size_t n = 0;
-  sqlite3_stmt *stmt = ask_rows(
-      w,
-      in_main(x) ? "SELECT name, variant, sealed FROM main.book ORDER BY name"
-                 : "SELECT name, variant, sealed FROM aux.book ORDER BY name",
-      "");
+  sqlite3_stmt *stmt =
+      ask_rows(w,
+               in_main(x) ? "SELECT name, variant, sealed FROM main.book ORDER BY name"
+                          : "SELECT name, variant, sealed FROM aux.book ORDER BY name",
+               "");
   out[0] = 0;
   while (stmt && ask_step(w, stmt) == SQLITE_ROW && n < size) {
     const bool sealed = w->column[2].data[0] == '1';
@@ -150,15 +152,16 @@ bool compare_world(worker *w, const world *x) {
   char expected[MAX_TEXT], pattern[8];
   if (!book_text(w, x, expected, sizeof expected)) return false;
   snprintf(pattern, sizeof pattern, "%s?", x->letter);
-  ask(w, "SELECT coalesce(group_concat(line, ''), '') FROM (SELECT name || ' ' ||"
-         " CASE WHEN sealed THEN digest ELSE 'unsealed' END || ' ' AS line FROM bpe_tokenizers"
-         " WHERE schema = ?1 AND name GLOB ?2 ORDER BY name)",
+  ask(w,
+      "SELECT coalesce(group_concat(line, ''), '') FROM (SELECT name || ' ' ||"
+      " CASE WHEN sealed THEN digest ELSE 'unsealed' END || ' ' AS line FROM bpe_tokenizers"
+      " WHERE schema = ?1 AND name GLOB ?2 ORDER BY name)",
       "tt", x->schema, pattern);
   const piece p = {expected, strlen(expected)};
   return answered(w, x->schema, 0, &p);
 }
 
-/* ---- Ways to read ---------------------------------------------------------------------------- */
+/* ---- Ways to read ------------------------------------------------------------------------ */
 
 /* One statement, in a transaction of its own, that reads the book as well. */
 static bool read_statement(worker *w) {
@@ -185,8 +188,9 @@ static bool read_names(worker *w) {
   bool ok = true;
   sqlite3_stmt *stmt = ask_rows(
       w,
-      in_main(x) ? "SELECT bpe_encode(?1, name), variant, name FROM main.book WHERE sealed"
-                 : "SELECT bpe_encode(?1, 'aux.' || name), variant, name FROM aux.book WHERE sealed",
+      in_main(x)
+          ? "SELECT bpe_encode(?1, name), variant, name FROM main.book WHERE sealed"
+          : "SELECT bpe_encode(?1, 'aux.' || name), variant, name FROM aux.book WHERE sealed",
       "n", &texts[t]);
   while (ok && stmt && ask_step(w, stmt) == SQLITE_ROW) {
     const int v = atoi(w->column[1].data);
@@ -202,8 +206,9 @@ static bool read_walk(worker *w) {
   bool ok = true;
   pick_name(w, &main_world, name);
   sqlite3_stmt *stmt =
-      ask_rows(w, "SELECT bpe_encode(docs.body, ?1), book.variant, docs.id FROM book, docs"
-                  " WHERE book.name = ?1 AND sealed AND docs.id <= ?2",
+      ask_rows(w,
+               "SELECT bpe_encode(docs.body, ?1), book.variant, docs.id FROM book, docs"
+               " WHERE book.name = ?1 AND sealed AND docs.id <= ?2",
                "ti", name, TEXTS);
   while (ok && stmt && ask_step(w, stmt) == SQLITE_ROW) {
     const int v = atoi(w->column[1].data), t = atoi(w->column[2].data) - 1;
@@ -242,8 +247,9 @@ static bool read_compare(worker *w) {
 static bool read_listing(worker *w) {
   const world *x = pick_world(w);
   bool ok = true;
-  sqlite3_stmt *stmt = ask_rows(w, "SELECT name, sealed, coalesce(digest, ''), coalesce(stats, '')"
-                                   " FROM bpe_tokenizers WHERE schema = ?1",
+  sqlite3_stmt *stmt = ask_rows(w,
+                                "SELECT name, sealed, coalesce(digest, ''), coalesce(stats, '')"
+                                " FROM bpe_tokenizers WHERE schema = ?1",
                                 "t", x->schema);
   while (ok && stmt && ask_step(w, stmt) == SQLITE_ROW) {
     bool known = w->column[1].data[0] == '0' && strstr(w->column[3].data, "its rows were changed");

@@ -1,5 +1,5 @@
 #!/bin/sh
-# selftest.sh BIN - proves that soak and load can fail: each sabotage must be reported, as what it is.
+# selftest.sh BIN - proves that soak and load can fail: each sabotage is reported, as what it is.
 #
 #     $ tests/soak/selftest.sh build/bin
 #     10 passed, 0 failed

@@ -6,10 +6,11 @@
 ** T workers in each of P processes (1: this one) work for S seconds, and on until every kind of
 ** operation has gone well at least once. --kill ends a process without warning now and then and
 ** starts another in its place. Afterwards: integrity_check, every digest, no row without a
-** tokenizer, no memory, no open file. The seed decides what each worker asks for, not how they meet.
+** tokenizer, no memory, no open file. The seed decides what each worker asks for, not how they
+** meet.
 ** --sabotage 1: wrong answers are expected; 2: a wrong book; 3: memory leaks; 4: a file stays open;
-** 5: a wrong history; 6: rows are changed with triggers off; 7: threads share a plain variable, which
-** ThreadSanitizer has to see. Then nothing is waited for.
+** 5: a wrong history; 6: rows are changed with triggers off; 7: threads share a plain variable,
+** which ThreadSanitizer has to see. Then nothing is waited for.
 **
 ** A check is a kind of operation that happened and never went wrong, or one of the last ones.
 ** Last line: N passed, N failed.
@@ -66,7 +67,7 @@ static int open_files(void) {
   return n;
 }
 
-/* ---- Workers --------------------------------------------------------------------------------- */
+/* ---- Workers ----------------------------------------------------------------------------- */
 
 static void *work(void *arg) {
   worker *w = arg;
@@ -125,7 +126,7 @@ static bool work_together(shared *s, int process) {
   return ok;
 }
 
-/* ---- Time ------------------------------------------------------------------------------------ */
+/* ---- Time -------------------------------------------------------------------------------- */
 
 static unsigned long total(const shared *s, kind k, size_t member) {
   unsigned long n = 0;
@@ -166,7 +167,7 @@ static bool run_threads(shared *s) {
   return ok;
 }
 
-/* ---- Processes ------------------------------------------------------------------------------- */
+/* ---- Processes --------------------------------------------------------------------------- */
 
 static pid_t start(shared *s, int process) {
   fflush(stdout);
@@ -219,16 +220,17 @@ static bool run_processes(shared *s, unsigned long *n_killed) {
   return ok;
 }
 
-/* ---- Before and after ------------------------------------------------------------------------ */
+/* ---- Before and after -------------------------------------------------------------------- */
 
 static bool make_file(shared *s, const char *path) {
   worker w = {.s = s, .random = 1, .kind = K_reconnect};
   bool ok = worker_connect(&w, path, 0);
-  ok = ok && sqlite3_exec(w.db, s->wal ? "PRAGMA journal_mode = WAL" : "PRAGMA journal_mode = DELETE",
-                          NULL, NULL, NULL) == SQLITE_OK;
-  ok = ok && sqlite3_exec(w.db,
-                          "CREATE TABLE book(name TEXT PRIMARY KEY, variant INTEGER, sealed INTEGER)",
-                          NULL, NULL, NULL) == SQLITE_OK;
+  ok = ok &&
+       sqlite3_exec(w.db, s->wal ? "PRAGMA journal_mode = WAL" : "PRAGMA journal_mode = DELETE",
+                    NULL, NULL, NULL) == SQLITE_OK;
+  ok = ok && sqlite3_exec(
+                 w.db, "CREATE TABLE book(name TEXT PRIMARY KEY, variant INTEGER, sealed INTEGER)",
+                 NULL, NULL, NULL) == SQLITE_OK;
   ok = ok && sqlite3_exec(w.db, docs_sql, NULL, NULL, NULL) == SQLITE_OK;
   if (path == s->side_path) { /* the main file gets its tables by whoever is the first */
     ask(&w, "INSERT INTO bpe_tokenizers(name, source) VALUES('s0', ?1)", "b", &variants[0].model);
@@ -258,15 +260,23 @@ static void check_file(shared *s, const char *path, bool is_main) {
   }
   CHECK(is_ok(&w, "PRAGMA integrity_check", "ok"));
   CHECK(is_ok(&w, "PRAGMA journal_mode", s->wal ? "wal" : "delete"));
-  CHECK(is_ok(&w, "SELECT count(*) FROM bpe_model_vocab WHERE model_id NOT IN"
-                  " (SELECT id FROM bpe_model)", "0"));
-  CHECK(is_ok(&w, "SELECT count(*) FROM bpe_model_merges WHERE model_id NOT IN"
-                  " (SELECT id FROM bpe_model)", "0"));
+  CHECK(is_ok(&w,
+              "SELECT count(*) FROM bpe_model_vocab WHERE model_id NOT IN"
+              " (SELECT id FROM bpe_model)",
+              "0"));
+  CHECK(is_ok(&w,
+              "SELECT count(*) FROM bpe_model_merges WHERE model_id NOT IN"
+              " (SELECT id FROM bpe_model)",
+              "0"));
   /* The catalogue reads and digests each one whole; what is unsealed is said to be in the book. */
-  CHECK(is_ok(&w, "SELECT count(*) FROM bpe_tokenizers WHERE schema = 'main' AND NOT sealed AND"
-                  " name NOT IN (SELECT name FROM book WHERE NOT sealed)", "0"));
-  CHECK(is_ok(&w, "SELECT count(*) FROM bpe_model m JOIN bpe_tokenizers t USING(name)"
-                  " WHERE t.sealed AND lower(hex(m.digest)) <> t.digest", "0"));
+  CHECK(is_ok(&w,
+              "SELECT count(*) FROM bpe_tokenizers WHERE schema = 'main' AND NOT sealed AND"
+              " name NOT IN (SELECT name FROM book WHERE NOT sealed)",
+              "0"));
+  CHECK(is_ok(&w,
+              "SELECT count(*) FROM bpe_model m JOIN bpe_tokenizers t USING(name)"
+              " WHERE t.sealed AND lower(hex(m.digest)) <> t.digest",
+              "0"));
   const world as_main = {"main", is_main ? main_world.letter : side_world.letter, BOOKED};
   CHECK(compare_world(&w, &as_main));
   for (w.index = 0; is_main && w.index < s->n_workers; w.index++) CHECK(own_check(&w));
@@ -282,7 +292,8 @@ static void report(const shared *s, unsigned long n_killed) {
            total(s, k, offsetof(tally, answers)));
     done += n;
     answers += total(s, k, offsetof(tally, answers));
-    if (!test_check(n > 0 || s->sabotage > 0, __FILE__, __LINE__, "an operation that never went well")) {
+    if (!test_check(n > 0 || s->sabotage > 0, __FILE__, __LINE__,
+                    "an operation that never went well")) {
       printf("  %s\n", kind_names[k]);
     }
   }

@@ -45,8 +45,8 @@ enum { ABSENT = -1, UNSEALED = 64 };
 
 #define KINDS(X)                                                                                   \
   X(encode) X(encode_blob) X(count) X(tokens) X(decode) X(decode_blob) X(vocab) X(merges)          \
-  X(export) X(column) X(chunks) X(truncate) X(stats) X(catalogue) X(digest) X(builtin)                                   \
-  X(statement) X(names) X(snapshot) X(walk) X(compare) X(listing) X(other)                                    \
+  X(export) X(column) X(chunks) X(truncate) X(stats) X(catalogue) X(digest) X(builtin)             \
+  X(statement) X(names) X(snapshot) X(walk) X(compare) X(listing) X(other)                         \
   X(store) X(train) X(copy) X(delete) X(rename) X(edit) X(seal) X(refused)                         \
   X(savepoint) X(commit) X(rollback) X(own_store) X(own_train) X(own_delete) X(own_rename)         \
   X(attach) X(detach) X(vacuum) X(vacuum_into) X(checkpoint) X(journal) X(backup) X(schema)        \
@@ -61,7 +61,7 @@ typedef enum kind {
 
 extern const char *const kind_names[N_KINDS];
 
-/* ---- Shared by all workers, also of other processes ---------------------------------------- */
+/* ---- Shared by all workers, also of other processes -------------------------------------- */
 
 /* What one name was, is, and is about to be (K3). Entry i is state[i % HISTORY]. */
 typedef struct history {
@@ -91,7 +91,7 @@ typedef struct shared {
   atomic_ulong lives[MAX_WORKERS]; /* how often a worker's process was started */
 } shared;
 
-/* ---- Contents (variants.c) ------------------------------------------------------------------ */
+/* ---- Contents (variants.c) --------------------------------------------------------------- */
 
 /* The questions whose answer depends on the content alone, numbered by their kinds. */
 enum { QUESTIONS = K_stats + 1 };
@@ -124,7 +124,7 @@ void variants_free(void);
 /* What the question's ?1 is, of a text under a variant. */
 const piece *question_input(int number, int variant, int text);
 
-/* ---- A worker and its statements (ask.c) ---------------------------------------------------- */
+/* ---- A worker and its statements (ask.c) ------------------------------------------------- */
 
 typedef struct worker {
   shared *s;
@@ -155,8 +155,8 @@ bool worker_open(worker *);
 bool worker_disconnect(worker *);
 
 /* Runs SQL up to its first row; gives SQLITE_ROW with the columns copied, SQLITE_DONE, or the
-** error, with its message. binds: one letter per parameter: t char *, n size-counted text (piece *),
-** b BLOB (piece *), i int. The SQL's address is what a kept statement is found by. */
+** error, with its message. binds: one letter per parameter: t char *, n text (piece *), b BLOB
+** (piece *), i int. The SQL's address is what a kept statement is found by. */
 int ask(worker *, const char *sql, const char *binds, ...);
 /* A statement to be stepped by the caller, bound likewise; NULL after an error, noted as ask does.
 ** The caller resets it. */
@@ -178,7 +178,7 @@ void count_done(worker *, kind);
 void count_busy(worker *, kind);
 bool column_is(const worker *, int column, const piece *);
 
-/* ---- Questions (read.c) ---------------------------------------------------------------------- */
+/* ---- Questions (read.c) ------------------------------------------------------------------ */
 
 /* Which names, and where they are written down. */
 typedef struct world {
@@ -200,7 +200,7 @@ bool compare_world(worker *, const world *);
 void read_something(worker *);
 void read_other(worker *);
 
-/* ---- Changes (write.c, own.c), upkeep (upkeep.c) --------------------------------------------- */
+/* ---- Changes (write.c, own.c), upkeep (upkeep.c) ----------------------------------------- */
 
 void change_something(worker *);
 void change_own(worker *);

@@ -87,7 +87,8 @@ static void checkpoint(worker *w) {
 }
 
 static void journal(worker *w) {
-  static const char *const modes[] = {"PRAGMA journal_mode = DELETE", "PRAGMA journal_mode = TRUNCATE",
+  static const char *const modes[] = {"PRAGMA journal_mode = DELETE",
+                                      "PRAGMA journal_mode = TRUNCATE",
                                       "PRAGMA journal_mode = PERSIST"};
   static const char *const sizes[] = {"PRAGMA cache_size = 10", "PRAGMA cache_size = 2000",
                                       "PRAGMA mmap_size = 0", "PRAGMA mmap_size = 33554432"};
@@ -114,8 +115,8 @@ void keep_up(worker *w) {
   static const struct way {
     void (*run)(worker *);
     uint32_t weight;
-  } ways[] = {{attach, 25}, {vacuum, 8}, {vacuum_into, 7}, {checkpoint, 20},
-              {journal, 15}, {backup, 5}, {schema, 10}, {reconnect, 10}};
+  } ways[] = {{attach, 25},  {vacuum, 8}, {vacuum_into, 7}, {checkpoint, 20},
+              {journal, 15}, {backup, 5}, {schema, 10},     {reconnect, 10}};
   uint32_t at = below(w, 100);
   int i = 0;
   while (at >= ways[i].weight) at -= ways[i++].weight;

@@ -27,7 +27,8 @@ const question questions[QUESTIONS] = {
                   IN_NOTHING},
     [K_export] = {"SELECT bpe_export(?2, 'huggingface') WHERE ?1 IS NULL", IN_NOTHING},
     [K_column] = {"SELECT sum(bpe_count(body, ?2)) FROM docs WHERE ?1 IS NULL", IN_NOTHING},
-    [K_chunks] = {"SELECT group_concat(start || ' ' || tokens) FROM bpe_chunks(?1, 9, ?2)", IN_TEXT},
+    [K_chunks] = {"SELECT group_concat(start || ' ' || tokens) FROM bpe_chunks(?1, 9, ?2)",
+                  IN_TEXT},
     [K_truncate] = {"SELECT bpe_truncate(?1, 9, ?2)", IN_TEXT},
     [K_stats] = {"SELECT bpe_token_stats(body, ?2) FROM docs WHERE ?1 IS NULL", IN_NOTHING},
 };
@@ -41,12 +42,14 @@ variant variants[VARIANTS] = {
                " FROM docs WHERE id % 2 = 0"},
     {.recipe = "SELECT bpe_train(body, 350, '{\"threads\":2,\"pattern\":\"cl100k\"}')"
                " FROM docs WHERE id % 2 = 1"},
-    {.recipe = "SELECT bpe_train(body, 320, '{\"threads\":2,\"regex\":\"\\\\w+|[^\\\\w]\"}') FROM docs"},
+    {.recipe =
+         "SELECT bpe_train(body, 320, '{\"threads\":2,\"regex\":\"\\\\w+|[^\\\\w]\"}') FROM docs"},
     {.recipe = "SELECT bpe_train(body, 330, '{\"threads\":1,\"pattern\":\"none\"}') FROM docs"},
     {.recipe = "SELECT bpe_train(body, 340, '{\"threads\":1,\"pattern\":\"qwen2\","
                "\"special_tokens\":[\"<s>\",\"</s>\"],\"bos\":[\"<s>\"]}') FROM docs"},
-    {.recipe = "SELECT bpe_train(body, 420, '{\"threads\":1,\"tie\":\"ids\",\"byte_order\":\"gpt2\"}')"
-               " FROM docs"},
+    {.recipe =
+         "SELECT bpe_train(body, 420, '{\"threads\":1,\"tie\":\"ids\",\"byte_order\":\"gpt2\"}')"
+         " FROM docs"},
 };
 
 piece texts[TEXTS];
@@ -90,7 +93,8 @@ static bool make_answers(sqlite3 *db, int index) {
     if (sqlite3_prepare_v2(db, questions[q].sql, -1, &stmt, NULL) != SQLITE_OK) return false;
     for (int t = 0; t < TEXTS; t++) {
       const piece *in = question_input(q, index, t);
-      if (questions[q].input == IN_BLOB) sqlite3_bind_blob64(stmt, 1, in->data, in->len, SQLITE_STATIC);
+      if (questions[q].input == IN_BLOB)
+        sqlite3_bind_blob64(stmt, 1, in->data, in->len, SQLITE_STATIC);
       else sqlite3_bind_text64(stmt, 1, in->data, in->len, SQLITE_STATIC, SQLITE_UTF8);
       sqlite3_bind_text(stmt, 2, "v", -1, SQLITE_STATIC);
       const bool ok = sqlite3_step(stmt) == SQLITE_ROW &&
@@ -110,11 +114,13 @@ static bool make_answers(sqlite3 *db, int index) {
 static bool make_variant(sqlite3 *db, int index) {
   variant *v = &variants[index];
   sqlite3_stmt *stmt = NULL;
-  char *sql = sqlite3_mprintf("INSERT INTO bpe_tokenizers(name, source) SELECT 'v', (%s)", v->recipe);
+  char *sql =
+      sqlite3_mprintf("INSERT INTO bpe_tokenizers(name, source) SELECT 'v', (%s)", v->recipe);
   bool ok = sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK;
   sqlite3_free(sql);
-  ok = ok && sqlite3_prepare_v2(db, "SELECT digest, bpe_export(name, 'model') FROM bpe_tokenizers"
-                                    " WHERE name = 'v'",
+  ok = ok && sqlite3_prepare_v2(db,
+                                "SELECT digest, bpe_export(name, 'model') FROM bpe_tokenizers"
+                                " WHERE name = 'v'",
                                 -1, &stmt, NULL) == SQLITE_OK;
   ok = ok && sqlite3_step(stmt) == SQLITE_ROW && copy_column(stmt, 1, &v->model);
   if (ok) snprintf(v->digest, sizeof v->digest, "%s", (const char *)sqlite3_column_text(stmt, 0));

@@ -35,7 +35,7 @@ static bool write_book(worker *w, const world *x, const char *name, int state) {
   return went_well(w, "book");
 }
 
-/* ---- Changes of a name that is free ----------------------------------------------------------- */
+/* ---- Changes of a name that is free ------------------------------------------------------ */
 
 static bool store(worker *w, const world *x, const char *name, int *state) {
   const int v = (int)below(w, VARIANTS);
@@ -49,8 +49,8 @@ static bool store(worker *w, const world *x, const char *name, int *state) {
 static bool train(worker *w, const world *x, const char *name, int *state) {
   const int v = (int)below(w, VARIANTS);
   w->kind = K_train;
-  run(w, sqlite3_mprintf("INSERT INTO bpe_tokenizers(name, schema, source) SELECT %Q, %Q, (%s)", name,
-                         x->schema, variants[v].recipe));
+  run(w, sqlite3_mprintf("INSERT INTO bpe_tokenizers(name, schema, source) SELECT %Q, %Q, (%s)",
+                         name, x->schema, variants[v].recipe));
   *state = v;
   return went_well(w, name);
 }
@@ -66,9 +66,9 @@ static bool copy(worker *w, const world *x, const char *name, int *state) {
   return went_well(w, name);
 }
 
-/* ---- Changes of one that exists --------------------------------------------------------------- */
+/* ---- Changes of one that exists ---------------------------------------------------------- */
 
-static bool delete(worker *w, const world *x, const char *name, int *state) {
+static bool delete (worker *w, const world *x, const char *name, int *state) {
   w->kind = K_delete;
   if (below(w, 2) == 0) {
     ask(w, "DELETE FROM bpe_tokenizers WHERE name = ?1 AND schema = ?2", "tt", name, x->schema);
@@ -102,10 +102,11 @@ static bool rename_to(worker *w, const world *x, const char *name, int *state) {
 /* By hand, so that it is unsealed; the content stays, as the seal will find. */
 static bool edit(worker *w, const world *x, const char *name, int *state) {
   w->kind = K_edit;
-  run(w, sqlite3_mprintf("UPDATE %s.bpe_model_%s WHERE model_id ="
-                         " (SELECT id FROM %s.bpe_model WHERE name = %Q)",
-                         x->schema, below(w, 2) ? "merges SET rank = rank" : "vocab SET kind = kind",
-                         x->schema, name));
+  run(w,
+      sqlite3_mprintf("UPDATE %s.bpe_model_%s WHERE model_id ="
+                      " (SELECT id FROM %s.bpe_model WHERE name = %Q)",
+                      x->schema, below(w, 2) ? "merges SET rank = rank" : "vocab SET kind = kind",
+                      x->schema, name));
   *state = *state % UNSEALED + UNSEALED;
   return went_well(w, name);
 }
@@ -118,7 +119,7 @@ static bool seal(worker *w, const world *x, const char *name, int *state) {
   return went_well(w, name);
 }
 
-/* ---- What must fail, and change nothing -------------------------------------------------------- */
+/* ---- What must fail, and change nothing -------------------------------------------------- */
 
 static bool refused(worker *w, const world *x, const char *name, int *state) {
   const char *const free_name = x == &main_world ? "b_free" : "s_free", *text;
@@ -131,7 +132,8 @@ static bool refused(worker *w, const world *x, const char *name, int *state) {
     text = "tokenizer exists already";
     break;
   case 1:
-    ask(w, "INSERT INTO bpe_tokenizers(name, schema, source) VALUES(?4, ?2, ?3), (?1, ?2, 'nonsense')",
+    ask(w,
+        "INSERT INTO bpe_tokenizers(name, schema, source) VALUES(?4, ?2, ?3), (?1, ?2, 'nonsense')",
         "ttbt", "b_other", x->schema, model, free_name);
     text = "bpe_tokenizers: line 1";
     break;
@@ -149,7 +151,7 @@ static bool refused(worker *w, const world *x, const char *name, int *state) {
   return ask_about(w, x, free_name, ABSENT) && ask_about(w, x, name, *state);
 }
 
-/* ---- Transactions ------------------------------------------------------------------------------ */
+/* ---- Transactions ------------------------------------------------------------------------ */
 
 static change_fn *pick_change(worker *w, int state) {
   static change_fn *const if_free[] = {store, store, train, copy};
@@ -212,7 +214,8 @@ static void end(worker *w, bool commit) {
 }
 
 void change_something(worker *w) {
-  static const char *const begins[] = {"BEGIN IMMEDIATE", "BEGIN IMMEDIATE", "BEGIN", "BEGIN EXCLUSIVE"};
+  static const char *const begins[] = {"BEGIN IMMEDIATE", "BEGIN IMMEDIATE", "BEGIN",
+                                       "BEGIN EXCLUSIVE"};
   char name[16];
   int state;
   w->kind = K_commit;
