@@ -1,5 +1,6 @@
 #!/bin/sh
-# selftest.sh BIN - proves that soak and load can fail: each sabotage is reported, as what it is.
+# selftest.sh BIN [tsan] - proves that soak and load can fail: each sabotage is reported, as what it
+# is. tsan: that a build with ThreadSanitizer sees what that is for.
 #
 #     $ tests/soak/selftest.sh build/bin
 #     10 passed, 0 failed
@@ -24,6 +25,11 @@ soak() { # K TEXT
 load() { # K TEXT
   expect "$2" "$bin/load" --cycles 50 --sabotage "$1"
 }
+if [ "${2-}" = tsan ]; then
+  expect 'ThreadSanitizer: data race' "$bin/soak-static" --mode wal --seconds 2 --sabotage 7
+  echo "$passed passed, $failed failed"
+  exit "$failed"
+fi
 soak 1 'FAILED worker'
 soak 2 'FAILED worker'
 soak 3 'bytes of memory are left'
