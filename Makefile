@@ -339,10 +339,11 @@ test-current: $(EXT) ## the SQL tests on the newest SQLite (fetched from npm)
 MINUTES ?= 10
 LOADS ?= 10000
 
-soak-quick: $(B)/bin/soak $(B)/bin/load $(EXT) ## a few seconds of soak-threads, soak-processes and soak-load
+soak-quick: $(B)/bin/soak $(B)/bin/load $(B)/bin/load-static $(EXT) ## a few seconds of soak-threads, soak-processes and soak-load
 	@$(RUN) $(B)/bin/soak --seconds 1.5
 	@$(RUN) $(B)/bin/soak --seconds 1 --processes 4 --threads 2 --kill
 	@$(RUN) $(B)/bin/load --cycles 200
+	@$(RUN) $(B)/bin/load-static --cycles 50
 
 soak-quick-static: $(B)/bin/soak-static $(B)/bin/load-static
 	@$(RUN) $(B)/bin/soak-static --seconds 1.5
@@ -356,8 +357,9 @@ soak-threads: $(B)/bin/soak $(EXT) ## 8 connections change and read one file: MI
 soak-processes: $(B)/bin/soak $(EXT) ## the same from 4 processes, one killed every second
 	$(B)/bin/soak --seconds $$(($(MINUTES) * 60)) --processes 4 --threads 2 --kill
 
-soak-load: $(B)/bin/load $(EXT) ## loaded, used and closed LOADS=10000 times, also in 8 threads at once
+soak-load: $(B)/bin/load $(B)/bin/load-static $(EXT) ## loaded, used and closed LOADS=10000 times, also in 8 threads at once
 	$(B)/bin/load --cycles $(LOADS)
+	$(B)/bin/load-static --cycles $(LOADS)
 
 lint: ## warnings are errors with gcc and clang; cppcheck; the analyzers
 	$(MAKE) --no-print-directory CC=gcc B=build/lint-gcc WERROR=-Werror EXT=build/lint-gcc/bpe.so \

@@ -84,8 +84,8 @@ static holdings take_stock(void) {
   return (holdings){count_files(), count_mappings(), resident_kb(), mallinfo2().uordblks};
 }
 
-/* Under valgrind and sanitizers, which replace malloc and keep what was freed, there is no heap to be
-** measured; they find what is lost themselves. */
+/* Under valgrind and sanitizers, which replace malloc and keep what was freed, there is no heap to
+** be measured; they find what is lost themselves. */
 static void check_flat(const char *what, holdings a) {
   const holdings b = take_stock();
   printf("  %-22s files %ld -> %ld, mappings %ld -> %ld, heap %zu -> %zu, resident %ld -> %ld KB\n",
