@@ -342,7 +342,7 @@ LOADS ?= 10000
 soak-quick: $(B)/bin/soak $(B)/bin/load $(B)/bin/load-static $(EXT) ## a few seconds of soak-threads, soak-processes and soak-load
 	@$(RUN) $(B)/bin/soak --seconds 1.5
 	@$(RUN) $(B)/bin/soak --seconds 1 --processes 4 --threads 2 --kill
-	@$(RUN) $(B)/bin/load --cycles 200
+	@$(RUN) $(B)/bin/load --cycles 100
 	@$(RUN) $(B)/bin/load-static --cycles 50
 
 soak-quick-static: $(B)/bin/soak-static $(B)/bin/load-static
