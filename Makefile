@@ -356,7 +356,7 @@ $(B)/bin/fuzzer-%: $(B)/fuzz/fuzz_%.o $(ORACLE) $(GLUE_STATIC) $(CORE)
 .PHONY: hostile hostile-static selftest-hostile soak-hostile
 
 hostile: $(B)/bin/hostile_hash $(HOSTILE:%=$(B)/bin/%) $(EXT) ## untrusted schemas, rows, model files, patterns, hashes
-	@$(RUN) $(B)/bin/hostile_hash
+	@$(RUN) $(B)/bin/hostile_hash --ext ./bpe
 	@for p in $(HOSTILE); do $(RUN) $(B)/bin/$$p ./bpe || exit 1; done
 
 hostile-static: $(B)/bin/hostile_hash $(HOSTILE:%=$(B)/bin/%-static)
@@ -373,7 +373,7 @@ selftest-hostile: $(B)/bin/hostile_hash $(HOSTILE:%=$(B)/bin/%) $(EXT)
 HOSTILE_SEEDS ?= 20
 
 soak-hostile: $(B)/bin/hostile_hash $(HOSTILE:%=$(B)/bin/%) $(EXT) ## all of it: every value in every place, HOSTILE_SEEDS=20 secrets
-	@for s in $$(seq $(HOSTILE_SEEDS)); do $(RUN) $(B)/bin/hostile_hash --seed $$s || exit 1; done
+	@for s in $$(seq $(HOSTILE_SEEDS)); do $(RUN) $(B)/bin/hostile_hash --ext ./bpe --seed $$s || exit 1; done
 	@for p in $(HOSTILE); do $(RUN) $(B)/bin/$$p ./bpe --full || exit 1; done
 
 test-fixtures: $(B)/bin/vectors $(B)/bin/import_fixtures $(B)/bin/train_reference $(EXT) ## texts of public test suites, kept outside the tree: FIXTURES=folder

@@ -28,16 +28,21 @@ typedef struct hash_factors {
 extern hash_factors hash_secret; /* constant once bpe_seed was called */
 
 /* The two halves of the product, one over the other. */
-static inline uint64_t hash_fold(uint64_t x, uint64_t y) {
-#ifdef __SIZEOF_INT128__
-  __extension__ typedef unsigned __int128 wide;
-  const wide z = (wide)x * y;
-  return (uint64_t)z ^ (uint64_t)(z >> 64);
-#else
+static inline uint64_t hash_fold_plain(uint64_t x, uint64_t y) {
   const uint64_t x0 = (uint32_t)x, x1 = x >> 32, y0 = (uint32_t)y, y1 = y >> 32;
   const uint64_t low = x0 * y0, a = x1 * y0, b = x0 * y1, high = x1 * y1;
   const uint64_t middle = (low >> 32) + (uint32_t)a + (uint32_t)b;
   return (middle << 32 | (uint32_t)low) ^ (high + (a >> 32) + (b >> 32) + (middle >> 32));
+}
+
+/* The same. */
+static inline uint64_t hash_fold(uint64_t x, uint64_t y) {
+#if defined(__SIZEOF_INT128__) && !defined(PLAIN_C)
+  __extension__ typedef unsigned __int128 wide;
+  const wide z = (wide)x * y;
+  return (uint64_t)z ^ (uint64_t)(z >> 64);
+#else
+  return hash_fold_plain(x, y);
 #endif
 }
 

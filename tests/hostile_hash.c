@@ -1,13 +1,16 @@
 /* hostile_hash.c - vocabularies and texts made to meet in one place of a table.
 **
-**     hostile_hash [--seed N] [--sabotage]
+**     hostile_hash [--ext ./bpe] [--seed N] [--sabotage]
 **
 ** Whoever knows the factors of hash.h can invert its hashes, and that is done here, with those that
 ** a process has before bpe_seed: thousands of tokens, pairs, ids and pieces of which all go to one
 ** slot. Then the process is seeded, as the extension does it, and the work on each set must be at
 ** most RATIO times that on a set of the same shape made at random; both are CPU time, the least of
-** some runs, and SLACK_MS is what a clock may be off by. Other sets need no inverting: they differ where a hash might not look, or by what a
+** some runs, and SLACK_MS is what a clock may be off by. With --ext a built extension, which has to
+** find a secret of its own, stores such vocabularies too. Other sets need no inverting: they differ where a hash might not look, or by what a
 ** weak one would let cancel out, or not at all.
+**
+** No answer may depend on the secret: digests and ids are the same before and after.
 **
 ** Vocabularies are read through every door: the builder (as rows and BLOBs are), and the importer,
 ** which has tables of its own. With --sabotage nothing is seeded, and the sets that were made for
@@ -19,6 +22,7 @@
 #include "../src/count.h"
 #include "../src/vocab.h"
 
+#include <sqlite3.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -236,6 +240,25 @@ static bool train(const void *set) {
 
 /* ---- Ids and pairs --------------------------------------------------------------------------- */
 
+static const char *extension; /* NULL: none */
+
+/* In a process's first connection or a later one: the extension seeds itself when it is loaded. */
+static bool store(const void *text) {
+  sqlite3 *db = NULL;
+  sqlite3_stmt *s = NULL;
+  bool ok = sqlite3_open(":memory:", &db) == SQLITE_OK &&
+            sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 1, NULL) == SQLITE_OK &&
+            sqlite3_load_extension(db, extension, NULL, NULL) == SQLITE_OK &&
+            sqlite3_prepare_v2(db, "INSERT INTO bpe_tokenizers(name, source) VALUES('m', ?1)", -1, &s,
+                               NULL) == SQLITE_OK &&
+            sqlite3_bind_text(s, 1, text, -1, SQLITE_STATIC) == SQLITE_OK &&
+            sqlite3_step(s) == SQLITE_DONE;
+  if (!ok) printf("  %s\n", sqlite3_errmsg(db));
+  sqlite3_finalize(s);
+  sqlite3_close(db);
+  return ok;
+}
+
 /* Ids whose place among 2^15 is the same. */
 static uint32_t *meeting_ids(size_t n) {
   uint32_t *ids = malloc(n * sizeof *ids);
@@ -295,6 +318,65 @@ static bool fill_pairs(const void *set) {
   return wrong == 0;
 }
 
+/* ---- What must not depend on it --------------------------------------------------------------- */
+
+/* Digests of a tokenizer trained with the tie rule that looks at order, of one imported, and a sum
+** over ids. Nothing of what they are made with outlives the call. */
+typedef struct answers {
+  uint8_t trained[32], imported[32];
+  uint64_t ids;
+} answers;
+
+static answers ask(void) {
+  static const char text[] = "The cat ate the hat; the bat sat.\n\n\tIt\xe2\x80\x99s 12345 \xff\xfe!";
+  const bpe_train_options o = {.tie = BPE_TIE_FIRST, .threads = 2};
+  bpe_trainer *t = NULL;
+  bpe_model *m = NULL;
+  bpe_coder *c = NULL;
+  bpe_walk *w = NULL;
+  bpe_piece p;
+  answers a = {.ids = 1};
+  bool ok = bpe_trainer_new(&unit_alloc, 300, &o, NULL, &t) == BPE_OK;
+  for (int i = 0; i < 500 && ok; i++)
+    ok = bpe_trainer_add(t, text + i % 20, sizeof text - 1 - (size_t)(i % 20), 1 + (uint64_t)i % 3,
+                         NULL) == BPE_OK;
+  if (CHECK(ok && bpe_trainer_finish(t, NULL, &m) == BPE_OK)) bpe_model_digest(m, a.trained);
+  bpe_trainer_free(t);
+  bpe_model_free(m);
+  const char *merges = "{\"pattern\":\"gpt2\",\"merges\":[[97,116],[104,101],[116,257],[99,256]]}";
+  if (CHECK(bpe_import(&unit_alloc, merges, strlen(merges), NULL, 0, NULL, NULL, &m) == BPE_OK))
+    bpe_model_digest(m, a.imported);
+  bpe_model_free(m);
+  for (int which = 0; bpe_builtin_name(which) != NULL; which++) {
+    ok = bpe_builtin_load(&unit_alloc, which, NULL, &m) == BPE_OK &&
+         bpe_coder_new(m, 0, NULL, &c) == BPE_OK && bpe_walk_new(c, NULL, &w) == BPE_OK &&
+         bpe_walk_start(w, text, sizeof text - 1, NULL, NULL) == BPE_OK;
+    CHECK(ok);
+    while (ok && bpe_walk_next(w, &p, NULL) == BPE_OK)
+      for (size_t i = 0; i < p.n_ids; i++) a.ids = a.ids * 31 + p.ids[i];
+    bpe_walk_free(w);
+    bpe_coder_free(c);
+    bpe_model_free(m);
+  }
+  return a;
+}
+
+static void check_answers(const answers *a, const answers *b) {
+  CHECK_BYTES(a->trained, 32, b->trained, 32);
+  CHECK_BYTES(a->imported, 32, b->imported, 32);
+  CHECK(a->ids == b->ids && a->ids != 1);
+}
+
+static void check_fold(void) {
+  size_t wrong = 0;
+  for (int i = 0; i < 10000; i++) {
+    const uint64_t x = random_word() >> i % 64, y = random_word();
+    wrong += hash_fold(x, y) != hash_fold_plain(x, y);
+  }
+  CHECK_EQ_INT(wrong, 0);
+  CHECK(hash_fold(UINT64_MAX, UINT64_MAX) == hash_fold_plain(UINT64_MAX, UINT64_MAX));
+}
+
 /* ---- All of them ----------------------------------------------------------------------------- */
 
 static void check_strings(const char *what, strings hostile) {
@@ -307,6 +389,8 @@ static void check_strings(const char *what, strings hostile) {
   char *bad = description(&hostile, NULL), *good = description(&benign, NULL);
   snprintf(name, sizeof name, "%s: importer", what);
   compare(name, import, bad, good);
+  snprintf(name, sizeof name, "%s: extension", what);
+  if (extension != NULL) compare(name, store, bad, good);
   free(bad);
   free(good);
   snprintf(name, sizeof name, "%s: trainer", what);
@@ -343,6 +427,7 @@ int main(int argc, char **argv) {
   bool sabotage = false;
   for (int i = 1; i < argc; i++) {
     if (strcmp(argv[i], "--sabotage") == 0) sabotage = true;
+    else if (strcmp(argv[i], "--ext") == 0 && i + 1 < argc) extension = argv[++i];
     else if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc) state = strtoull(argv[++i], NULL, 10);
     else return 2;
   }
@@ -358,8 +443,13 @@ int main(int argc, char **argv) {
                           middle_tokens(N_TOKENS / 4)};
   static const char *const names[] = {"short tokens",  "long tokens", "counted pieces",
                                       "bits undone", "highest bits", "middles"};
+  const answers before = ask();
   for (size_t i = 0; i < sizeof seed; i++) seed[i] = (uint8_t)random_word();
   if (!sabotage) bpe_seed(seed);
+  CHECK(sabotage == (hash_secret.a == known.a && hash_secret.b == known.b));
+  const answers after = ask();
+  check_answers(&before, &after);
+  check_fold();
   for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) check_strings(names[i], sets[i]);
   check_ids(ids);
   compare("pairs of one place: table", fill_pairs, &near, &any);
