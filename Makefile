@@ -39,9 +39,13 @@ ORACLE := $(patsubst tests/%.c,$(B)/tests/%.o,$(wildcard tests/oracle*.c))
 SLT := $(patsubst tests/%.c,$(B)/tests/%.o,$(wildcard tests/slt*.c))
 PROP := $(patsubst tests/%.c,$(B)/tests/%.o,$(filter-out tests/prop_window.c tests/prop_train.c,$(wildcard tests/prop*.c)))
 PROP_WINDOW := $(B)/tests/prop_window.o $(B)/tests/prop_subject.o $(B)/tests/prop_text.o
+IO_ERRORS := io_errors io_scenarios vfs_faulty stored
+POWER := power vfs_power stored
+KILLED := killed stored
 SOAK := $(patsubst tests/soak/%.c,%,$(filter-out tests/soak/load.c,$(wildcard tests/soak/*.c)))
 BENCH := $(patsubst tests/bench/%.c,$(B)/bench/%.o,$(wildcard tests/bench/*.c))
 UNITS := $(patsubst tests/%.c,$(B)/bin/%,$(wildcard tests/unit_*.c))
+HOSTILE := $(filter-out hostile_hash,$(patsubst tests/%.c,%,$(wildcard tests/hostile_*.c)))
 FUZZERS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 SQL_TESTS := $(wildcard tests/sql/*.test tests/cache/*.test)
 
@@ -55,7 +59,8 @@ STATIC_FLAGS := -DSQLITE_CORE -DSLT_STATIC
 
 .PHONY: all test unit prop windows recipes oom sql vectors demo demo-check exports layers selftest \
   replay poison test-static plain asan ubsan tsan valgrind fuzz bench bench-peers perf-guard \
-  perf-keep lint format-check test-fixtures test-models test-current install uninstall clean help
+  perf-keep lint format-check test-fixtures test-models test-current test-hosts soak-hosts install \
+  uninstall clean help
 
 all: $(EXT) ## build ./bpe.so, the loadable extension
 
@@ -137,6 +142,24 @@ $(B)/bin/store_c-static: $(B)/tests-static/store_c.o $(GLUE_STATIC) $(CORE)
 	$(LINK)
 $(B)/bin/replay-%: $(B)/fuzz/fuzz_%.o $(B)/fuzz/replay.o $(ORACLE) $(GLUE_STATIC) $(CORE)
 	$(LINK)
+$(B)/bin/hostile_hash: $(B)/tests/hostile_hash.o $(CORE)
+	$(LINK)
+$(HOSTILE:%=$(B)/bin/%): $(B)/bin/%: $(B)/tests/%.o
+	$(LINK)
+$(HOSTILE:%=$(B)/bin/%-static): $(B)/bin/%-static: $(B)/tests-static/%.o $(GLUE_STATIC) $(CORE)
+	$(LINK)
+$(B)/bin/io_errors: $(IO_ERRORS:%=$(B)/tests/%.o)
+	$(LINK)
+$(B)/bin/power: $(POWER:%=$(B)/tests/%.o)
+	$(LINK)
+$(B)/bin/killed: $(KILLED:%=$(B)/tests/%.o)
+	$(LINK)
+$(B)/bin/io_errors-static: $(IO_ERRORS:%=$(B)/tests-static/%.o) $(GLUE_STATIC) $(CORE)
+	$(LINK)
+$(B)/bin/power-static: $(POWER:%=$(B)/tests-static/%.o) $(GLUE_STATIC) $(CORE)
+	$(LINK)
+$(B)/bin/killed-static: $(KILLED:%=$(B)/tests-static/%.o) $(GLUE_STATIC) $(CORE)
+	$(LINK)
 $(B)/bin/bench: $(BENCH)
 	$(LINK)
 $(B)/bin/perf: $(B)/perf/perf.o $(CORE)
@@ -170,7 +193,7 @@ RUN = tests/run.sh $(TALLY)
 test: ## all tests that need only the packages of README: offline, under 10 minutes
 	@rm -f $(TALLY)
 	@$(MAKE) --no-print-directory unit sql vectors oom demo-check recipes exports layers selftest replay \
-	  test-static poison windows prop soak-quick
+	  test-static poison windows hostile faults soak-quick prop
 	@tests/run.sh --sum $(TALLY)
 
 unit: $(UNITS) ## the core's rooms, each through its own header
@@ -212,7 +235,7 @@ exports: $(EXT) ## one exported symbol, nothing wanted from outside but libc
 layers: ## the include lists point only downwards
 	@$(RUN) tests/layers.sh
 
-selftest: $(B)/bin/slt $(B)/bin/prop $(B)/bin/prop_train $(B)/bin/soak $(B)/bin/load $(EXT) ## each harness can fail
+selftest: faults-selftest $(B)/bin/slt $(B)/bin/prop $(B)/bin/prop_train $(B)/bin/soak $(B)/bin/load $(EXT) ## each harness can fail
 	@$(RUN) tests/selftest.sh
 	@! $(B)/bin/prop --sabotage --core --cases 2000 >/dev/null || { echo "prop cannot fail" >&2; exit 1; }
 	@! $(B)/bin/prop_train --cases 300 --sabotage 1 >/dev/null || { echo "prop_train cannot fail" >&2; exit 1; }
@@ -230,7 +253,38 @@ test-static: $(B)/bin/slt-static $(B)/bin/vectors-static $(B)/bin/bugs-static $(
 	@$(RUN) $(B)/bin/bugs-static
 	@$(RUN) $(B)/bin/store_c-static
 
-SANITIZED := unit test-static oom replay soak-quick-static
+faults: $(B)/bin/io_errors $(B)/bin/power $(B)/bin/killed $(EXT) ## files that fail, power cuts, kills: stored tokenizers stay whole
+	@$(RUN) $(B)/bin/io_errors
+	@$(RUN) $(B)/bin/power
+	@$(RUN) $(B)/bin/killed
+
+faults-static: $(B)/bin/io_errors-static $(B)/bin/power-static $(B)/bin/killed-static
+	@$(RUN) $(B)/bin/io_errors-static
+	@$(RUN) $(B)/bin/power-static
+	@$(RUN) $(B)/bin/killed-static
+
+# Seeds and sizes of the long runs.
+SEED ?= 1
+DISKS ?= 7000
+KILLS ?= 1000
+
+soak: soak-io soak-power
+soak-io: $(B)/bin/io_errors $(EXT) ## every call to the file system fails, in every scenario and setting
+	@$(RUN) $(B)/bin/io_errors --all
+soak-power: $(B)/bin/power $(B)/bin/killed $(EXT) ## DISKS=7000 lose power three times each; KILLS=1000 times kill -9
+	@$(RUN) $(B)/bin/power --seed $(SEED) --disks $(DISKS)
+	@$(RUN) $(B)/bin/killed --seed $(SEED) --kills $(KILLS)
+
+# What a check is told to break, to see that it notices.
+faults-selftest: $(B)/bin/io_errors $(B)/bin/power $(B)/bin/killed $(EXT)
+	@for n in 1 2 3 4; do ! $(B)/bin/io_errors --only delete --sabotage $$n >/dev/null || \
+	  { echo "io_errors cannot fail: $$n" >&2; exit 1; }; done
+	@for n in 1 2 3; do ! $(B)/bin/power --disks 200 --sabotage $$n >/dev/null || \
+	  { echo "power cannot fail: $$n" >&2; exit 1; }; done
+	@! $(B)/bin/killed --kills 400 --sabotage 1 >/dev/null || { echo "killed cannot fail" >&2; exit 1; }
+.PHONY: faults faults-static faults-selftest soak soak-io soak-power
+
+SANITIZED := unit test-static oom replay faults-static soak-quick-static
 
 asan: ## the tests under AddressSanitizer and LeakSanitizer
 	@rm -f build/asan/tally
@@ -299,6 +353,29 @@ $(B)/bin/fuzzer-%: $(B)/fuzz/fuzz_%.o $(ORACLE) $(GLUE_STATIC) $(CORE)
 	@mkdir -p $(@D)
 	$(CC) -fsanitize=fuzzer,address,undefined -o $@ $^ $(TEST_LIBS)
 
+.PHONY: hostile hostile-static selftest-hostile soak-hostile
+
+hostile: $(B)/bin/hostile_hash $(HOSTILE:%=$(B)/bin/%) $(EXT) ## untrusted schemas, rows, model files, patterns, hashes
+	@$(RUN) $(B)/bin/hostile_hash
+	@for p in $(HOSTILE); do $(RUN) $(B)/bin/$$p ./bpe || exit 1; done
+
+hostile-static: $(B)/bin/hostile_hash $(HOSTILE:%=$(B)/bin/%-static)
+	@$(RUN) $(B)/bin/hostile_hash
+	@for p in $(HOSTILE); do $(RUN) $(B)/bin/$$p-static || exit 1; done
+
+SANITIZED += hostile-static
+
+selftest: selftest-hostile
+selftest-hostile: $(B)/bin/hostile_hash $(HOSTILE:%=$(B)/bin/%) $(EXT)
+	@for p in hostile_hash $(HOSTILE); do \
+	  ! $(B)/bin/$$p --sabotage >/dev/null || { echo "$$p cannot fail" >&2; exit 1; }; done
+
+HOSTILE_SEEDS ?= 20
+
+soak-hostile: $(B)/bin/hostile_hash $(HOSTILE:%=$(B)/bin/%) $(EXT) ## all of it: every value in every place, HOSTILE_SEEDS=20 secrets
+	@for s in $$(seq $(HOSTILE_SEEDS)); do $(RUN) $(B)/bin/hostile_hash --seed $$s || exit 1; done
+	@for p in $(HOSTILE); do $(RUN) $(B)/bin/$$p ./bpe --full || exit 1; done
+
 test-fixtures: $(B)/bin/vectors $(B)/bin/import_fixtures $(B)/bin/train_reference $(EXT) ## texts of public test suites, kept outside the tree: FIXTURES=folder
 	@test -n "$(FIXTURES)" || { echo "test-fixtures: say FIXTURES=folder" >&2; exit 1; }
 	@rm -f $(TALLY)-fixtures
@@ -322,17 +399,25 @@ test-models: $(B)/bin/models $(EXT) ## public tokenizer.json files (from npm), a
 	@tests/run.sh $(TALLY)-models build/models/venv/bin/python tests/models/train_hf.py --ext ./$(EXT)
 	@tests/run.sh --sum $(TALLY)-models
 
-test-current: $(EXT) ## the SQL tests on the newest SQLite (fetched from npm)
-	tests/hosts/current.sh build/hosts
-	@rm -f build/current/tally
-	@$(MAKE) --no-print-directory B=build/current \
-	  SQLITE_CFLAGS="-I$(CURDIR)/build/hosts/sqlite" \
-	  SQLITE_LIBS="-L$(CURDIR)/build/hosts/sqlite -lsqlite3 -Wl,-rpath,$(CURDIR)/build/hosts/sqlite" \
-	  build/current/bin/slt build/current/bin/vectors build/current/bin/bugs
-	@tests/run.sh build/current/tally build/current/bin/slt --ext ./bpe $(SQL_TESTS)
-	@tests/run.sh build/current/tally build/current/bin/vectors
-	@tests/run.sh build/current/tally build/current/bin/bugs
-	@tests/run.sh --sum build/current/tally
+# What the scripts of tests/hosts run: the programs that are linked with this system's SQLite, which
+# they put others in the place of.
+HOST_PROGRAMS := $(EXT) $(B)/bin/slt $(B)/bin/vectors $(B)/bin/bugs $(B)/bin/store_c
+HOSTS := sqlite musl python node 'cross i386' 'cross aarch64' 'cross s390x'
+
+test-current: $(HOST_PROGRAMS) ## the SQL tests on the newest SQLite, whole and trimmed (fetched from npm)
+	@rm -f $(TALLY)-current
+	@tests/run.sh $(TALLY)-current tests/hosts/sqlite.sh newest trimmed
+	@tests/run.sh --sum $(TALLY)-current
+
+test-hosts: $(HOST_PROGRAMS) ## old and new SQLites, musl, Python, Node, i386, aarch64, s390x (fetches them)
+	@rm -f $(TALLY)-hosts build/hosts/report
+	@for h in $(HOSTS); do set -- $$h; x=$$1; shift; \
+	  tests/run.sh $(TALLY)-hosts tests/hosts/$$x.sh "$$@" || true; done
+	@cat build/hosts/report
+	@tests/run.sh --sum $(TALLY)-hosts
+
+soak-hosts: ## test-hosts with every SQL test under emulation too
+	@EVERY=1 $(MAKE) --no-print-directory test-hosts
 
 # Many connections, threads and processes at once: quick versions, and those of `make soak`.
 .PHONY: soak soak-quick soak-quick-static soak-threads soak-processes soak-load

@@ -74,12 +74,21 @@ typedef struct conn {
   bool storage_busy;      /* a statement on stored rows is running */
   int streams;            /* calls of bpe_stream that are running, one inside the other */
   sqlite3_int64 versions; /* of schemas as seen by the store; only grows */
+  bpe_buffer kept;        /* for the next answer (result.c) */
   int64_t next_tick;      /* monotonic nanoseconds; interrupt.c */
   unsigned ticks;
   int stopped_by; /* the code with which interrupted() last said stop */
 } conn;
 
 void conn_release(void *); /* xDestroy of every registration */
+
+/* ---- Answers that are bytes (result.c) ------------------------------------------------------ */
+
+/* An empty buffer, as long as SQLITE_LIMIT_LENGTH at most; to be given or dropped. */
+void result_begin(conn *, bpe_buffer *);
+void result_drop(conn *, bpe_buffer *);
+/* Makes it the result, TEXT or BLOB. */
+void result_give(sqlite3_context *, conn *, bpe_buffer *, bool as_text);
 
 /* ---- Failures (errors.c) ------------------------------------------------------------------- */
 
@@ -285,6 +294,27 @@ int stored_insert(store *, const char *schema, bytes name, const bpe_model *, fa
 int stored_delete(store *, const stored_row *, bytes name, failure *);
 int stored_rename(store *, const stored_row *, bytes name, failure *);
 int stored_seal(store *, const stored_row *, bytes name, failure *);
+
+/* ---- Numbers of stored tokenizers (known.c) ------------------------------------------------- */
+
+typedef struct known {
+  const char *schema; /* the list's */
+  int schema_number;
+  bytes name; /* owned by the list */
+} known;
+
+/* Zero is empty. */
+typedef struct known_list {
+  known *list; /* owned; by number */
+  int *sorted; /* owned; numbers, by schema and name */
+  int n;
+  char **schemas; /* owned */
+  int n_schemas;
+} known_list;
+
+/* The number of a (schema, name), a new one if need be; -1: out of memory. */
+int known_number(known_list *, const char *schema, bytes name);
+void known_clear(known_list *);
 
 /* ---- Options (options.c) ------------------------------------------------------------------- */
 

@@ -169,7 +169,8 @@ static void debug_func(sqlite3_context *ctx, int argc, sqlite3_value **argv) {
 
 /* bpe_resolve is not DETERMINISTIC: what a name means may be stored or removed at any time.
 ** bpe_version is INNOCUOUS but not DETERMINISTIC: the next release answers otherwise. bpe_debug is
-** DIRECTONLY: no schema has business with the details of a build. The others as in fn_encode.c. */
+** DIRECTONLY: no schema has business with the details of a build; and DETERMINISTIC, as is
+** bpe_export. The others as in fn_encode.c. */
 enum {
   ALONE = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS,
   NAMED = SQLITE_UTF8 | SQLITE_DETERMINISTIC
@@ -182,6 +183,6 @@ const function_row info_functions[] = {
     {"bpe_token_id", 2, NAMED, token_id_func},
     {"bpe_resolve", 1, SQLITE_UTF8, resolve_func},
     {"bpe_version", 0, SQLITE_UTF8 | SQLITE_INNOCUOUS, version_func},
-    {"bpe_debug", 0, SQLITE_UTF8 | SQLITE_DIRECTONLY, debug_func},
+    {"bpe_debug", 0, SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY, debug_func},
     {NULL, 0, 0, NULL},
 };

@@ -41,11 +41,12 @@ static int make_value(sqlite3 *db, const char *text, sqlite3_value **out) {
   *out = NULL;
   int rc = sqlite3_prepare_v2(db, "SELECT ?1", -1, &stmt, NULL);
   if (rc == SQLITE_OK) rc = sqlite3_bind_text(stmt, 1, text, -1, SQLITE_STATIC);
-  if (rc == SQLITE_OK && sqlite3_step(stmt) == SQLITE_ROW) {
+  if (rc == SQLITE_OK) rc = sqlite3_step(stmt);
+  if (rc == SQLITE_ROW) {
     *out = sqlite3_value_dup(sqlite3_column_value(stmt, 0));
+    rc = *out ? SQLITE_OK : SQLITE_NOMEM;
   }
   sqlite3_finalize(stmt);
-  if (rc == SQLITE_OK && !*out) rc = SQLITE_NOMEM;
   return rc;
 }
 

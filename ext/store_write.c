@@ -164,8 +164,9 @@ static int next_id(job *j) {
   sqlite3_stmt *stmt;
   if (prepare(j, "SELECT max(id) FROM \"%w\".bpe_model", &stmt) == SQLITE_OK) {
     const int rc = sqlite3_step(stmt);
-    const sqlite3_int64 last = sqlite3_column_int64(stmt, 0);
-    if (rc != SQLITE_ROW) fail_db(j->f, j->c->db, rc);
+    const sqlite3_int64 last = rc == SQLITE_ROW ? sqlite3_column_int64(stmt, 0) : 0;
+    if (rc == SQLITE_DONE) fail(j->f, "bpe_model cannot be read"); /* an authorizer says so */
+    else if (rc != SQLITE_ROW) fail_db(j->f, j->c->db, rc);
     else if (last == INT64_MAX) fail(j->f, "no id is left in bpe_model");
     j->id = last < 1 ? 1 : last + (last < INT64_MAX);
   }

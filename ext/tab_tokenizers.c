@@ -59,17 +59,10 @@ static const sqlite3_int64 scan_rows = 10, lookup_rows = 1;
 
 enum { BY_NAME = 1, BY_SCHEMA = 2 }; /* idxNum: equalities that xFilter gets, in this order */
 
-/* (schema, name) of a stored tokenizer, as C7 numbers them. */
-typedef struct known {
-  char *schema; /* owned */
-  bytes name;   /* in the same allocation */
-} known;
-
 typedef struct catalogue {
   table base;
-  store *store; /* owned (C6) */
-  known *known; /* owned */
-  int n_known, cap;
+  store *store;     /* owned (C6) */
+  known_list known; /* C7 */
 } catalogue;
 
 typedef struct tokenizers_cursor {
@@ -95,8 +88,7 @@ static int tokenizers_disconnect(sqlite3_vtab *vtab) {
   conn *c = t->base.c;
   if (c->store == t->store) c->store = NULL;
   store_free(t->store);
-  for (int i = 0; i < t->n_known; i++) sqlite3_free(t->known[i].schema);
-  sqlite3_free(t->known);
+  known_clear(&t->known);
   sqlite3_free(t);
   conn_release(c);
   return SQLITE_OK;
@@ -213,31 +205,10 @@ static bool wanted(bytes filter, const char *text, size_t len) {
   return !filter.data || same(filter, (bytes){(const uint8_t *)text, len});
 }
 
-/* C7: the number of a stored tokenizer, -1: out of memory. */
-static int number_of(catalogue *t, const char *in, bytes name) {
-  for (int i = 0; i < t->n_known; i++) {
-    if (strcmp(t->known[i].schema, in) == 0 && same(t->known[i].name, name)) return i;
-  }
-  if (t->n_known == t->cap) {
-    const int cap = t->cap * 2 + 16;
-    known *list = sqlite3_realloc64(t->known, (sqlite3_uint64)cap * sizeof *list);
-    if (!list) return -1;
-    t->known = list;
-    t->cap = cap;
-  }
-  const size_t n = strlen(in) + 1;
-  char *copy = sqlite3_malloc64(n + (sqlite3_uint64)name.len + 1);
-  if (!copy) return -1;
-  memcpy(copy, in, n);
-  memcpy(copy + n, name.data, name.len);
-  t->known[t->n_known] = (known){copy, {(const uint8_t *)copy + n, name.len}};
-  return t->n_known++;
-}
-
 static bool list_stored(void *ctx, int place, bytes name) {
   listing *l = ctx;
   if (l->name.data && !same(l->name, name)) return true;
-  const int number = number_of(l->t, store_schema(l->store, place), name);
+  const int number = known_number(&l->t->known, store_schema(l->store, place), name);
   if (number < 0) fail_code(l->f, SQLITE_NOMEM);
   return number >= 0 && list_row(l, n_builtin() + number);
 }
@@ -298,7 +269,7 @@ static int tokenizers_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *rowid) {
 /* The stored tokenizer with a row's number, NULL for a built-in one. */
 static const known *known_of(const catalogue *t, sqlite3_int64 row) {
   const sqlite3_int64 i = row - n_builtin();
-  return i >= 0 && i < t->n_known ? &t->known[i] : NULL;
+  return i >= 0 && i < t->known.n ? &t->known.list[i] : NULL;
 }
 
 /* ---- Columns ------------------------------------------------------------------------------- */
@@ -498,7 +469,7 @@ static int insert(catalogue *t, store *s, sqlite3_value **values, failure *f, in
       store_import(t->base.c, &in, f, &m) != SQLITE_OK) {
     return f->rc;
   }
-  *number = number_of(t, store_schema(s, place), name);
+  *number = known_number(&t->known, store_schema(s, place), name);
   if (*number < 0) fail_code(f, SQLITE_NOMEM);
   else stored_insert(s, store_schema(s, place), name, m, f);
   bpe_model_free(m);

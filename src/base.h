@@ -40,6 +40,13 @@ static inline bool size_add(size_t a, size_t b, size_t *sum) {
   return *sum >= a;
 }
 
+enum { CACHE_LINE = 64 };
+
+/* The first address on a cache line of its own in a block that has CACHE_LINE - 1 bytes to spare. */
+static inline void *cache_aligned(void *block) {
+  return (void *)(((uintptr_t)block + CACHE_LINE - 1) & ~(uintptr_t)(CACHE_LINE - 1));
+}
+
 /* The buffer's status, with its failure recorded. */
 bpe_status buffer_status(const bpe_buffer *, bpe_error *);
 

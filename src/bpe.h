@@ -63,6 +63,15 @@ typedef struct bpe_alloc {
   void *ctx;
 } bpe_alloc;
 
+/* ---- Once per process ------------------------------------------------------------------------ */
+
+#define BPE_SEED_BYTES 24
+
+/* Random bytes that nobody else knows, before anything else is called. They decide where things
+** stand in tables, so that no text and no vocabulary can be made to be slow; no answer depends on
+** them. Only the first call counts. */
+void bpe_seed(const uint8_t bytes[BPE_SEED_BYTES]);
+
 /* ---- Bytes that grow (owned; zero it, fill it, free or hand over its memory) ------------- */
 
 /* Sticky: after a failure every append is a complete no-op, and `status` says what happened

@@ -11,6 +11,8 @@
 /* Entries and slab offsets are 32 bits; these leave room for doubling them in tables. */
 enum { MAX_ENTRIES = 1 << 28, MAX_MERGES = 1 << 28 };
 
+enum { MAX_AROUND = 256 }; /* BOS or EOS tokens of a document */
+
 /* A flag for the entries of an id, given before or after them. */
 typedef struct flag_row {
   uint32_t id;
@@ -66,7 +68,7 @@ static uint8_t *add_entry(bpe_builder *b, uint32_t id, bpe_kind kind, uint64_t l
   }
   if (v->n_entries > 0 && id < v->entries[v->n_entries - 1].id) b->sorted = false;
   v->entries[v->n_entries++] =
-      (vocab_entry){id, (uint32_t)v->slab_len, (uint32_t)n, (uint8_t)kind, 0, false};
+      (vocab_entry){id, (uint32_t)v->slab_len, (uint32_t)n, (uint8_t)kind, 0};
   uint8_t *to = v->slab + v->slab_len;
   v->slab_len += n;
   return to;
@@ -144,6 +146,11 @@ void bpe_builder_whole(bpe_builder *b) {
 }
 
 static void add_id(bpe_builder *b, id_list *list, uint32_t id) {
+  if (list->n == MAX_AROUND) {
+    set_error(&b->error, BPE_BADMODEL, id, "more than %d tokens before or after a document",
+              MAX_AROUND);
+    return;
+  }
   if (!mem_grow(&b->m->alloc, (void **)&list->ids, &list->cap, list->n + 1, sizeof *list->ids))
     set_nomem(&b->error);
   else list->ids[list->n++] = id;
@@ -239,11 +246,11 @@ static bpe_status mark_direct(vocab *v, bool all, bpe_error *e) {
   merge_scratch scratch = {.alloc = v->alloc};
   bpe_status st = BPE_OK;
   for (size_t i = 0; i < v->n_entries && st == BPE_OK; i++) {
-    vocab_entry *t = &v->entries[i];
+    const vocab_entry *t = &v->entries[i];
     if (!entry_merges(t) || (t->flags & ENTRY_UNUSED)) continue;
     size_t n = 0;
     if (!all) st = merge_piece(v, &scratch, vocab_bytes(v, t), t->len, &n, e);
-    t->direct = all || (n == 1 && scratch.ids[0] == t->id);
+    if (all || (n == 1 && scratch.ids[0] == t->id)) v->direct[i / 64] |= UINT64_C(1) << i % 64;
   }
   merge_scratch_clear(&scratch);
   return st;
@@ -288,6 +295,7 @@ static bpe_status set_flags(vocab *v, const flag_row *rows, size_t n, bpe_error 
   for (size_t i = 0; i < n; i++) {
     size_t at = vocab_find_id(v, rows[i].id);
     if (at == v->n_entries) return bad_flag(rows[i].id, "flag is for no token", e);
+    if (v->entries[at].flags & rows[i].flag) continue; /* and so has each that shares the id */
     for (; at < v->n_entries && v->entries[at].id == rows[i].id; at++) {
       const bpe_status st = check_flag(v, &v->entries[at], rows[i].flag, e);
       if (st != BPE_OK) return st;

@@ -6,6 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
+/* A source that names tokens by what they are made of can be small and they not: all their bytes
+** are at most so many, and so many for each byte of the source. */
+enum { MOST_BYTES = 1 << 24, MOST_TIMES = 64 };
+
 /* ---- Tokens -------------------------------------------------------------------------------- */
 
 const uint8_t *import_bytes(const importing *in, size_t token) {
@@ -13,7 +17,7 @@ const uint8_t *import_bytes(const importing *in, size_t token) {
 }
 
 static uint64_t hash_id(uint32_t id) {
-  return hash_mix((id + 1) * HASH_K1);
+  return hash_step(hash_start(sizeof id), id, 0);
 }
 
 static void put_slot(uint64_t *slots, size_t mask, uint64_t hash, size_t token) {
@@ -21,31 +25,6 @@ static void put_slot(uint64_t *slots, size_t mask, uint64_t hash, size_t token) 
   size_t i = (size_t)h & mask;
   while (slots[i] != 0) i = (i + 1) & mask;
   slots[i] = h << 32 | (token + 1);
-}
-
-static void index_token(importing *in, size_t k) {
-  const import_entry *t = &in->tokens[k];
-  put_slot(in->by_id, in->mask, hash_id(t->id), k);
-  if (t->len != 0) put_slot(in->by_bytes, in->mask, hash_bytes(import_bytes(in, k), t->len), k);
-}
-
-/* Tables of twice the tokens at least, filled anew. */
-static bool grow_index(importing *in) {
-  const size_t n = power_of_two(4 * in->n_tokens, 1 << 12);
-  uint64_t *by_bytes = mem_zero(&in->alloc, n, sizeof *by_bytes);
-  uint64_t *by_id = mem_zero(&in->alloc, n, sizeof *by_id);
-  if (by_bytes == NULL || by_id == NULL) {
-    mem_free(&in->alloc, by_bytes);
-    mem_free(&in->alloc, by_id);
-    return false;
-  }
-  mem_free(&in->alloc, in->by_bytes);
-  mem_free(&in->alloc, in->by_id);
-  in->by_bytes = by_bytes;
-  in->by_id = by_id;
-  in->mask = n - 1;
-  for (size_t k = 0; k < in->n_tokens; k++) index_token(in, k);
-  return true;
 }
 
 size_t import_find_id(const importing *in, uint32_t id) {
@@ -74,12 +53,48 @@ static size_t find_bytes(const importing *in, const void *bytes, size_t len, uns
   }
 }
 
+/* Special tokens may share an id, and tokens of different roles their bytes: the first is the one
+ *to
+ ** be found, and any number of others make no search longer. */
+static void index_token(importing *in, size_t k) {
+  const import_entry *t = &in->tokens[k];
+  const unsigned roles = ENTRY_FALLBACK | ENTRY_UNUSED;
+  const uint8_t *s = import_bytes(in, k);
+  if (import_find_id(in, t->id) == in->n_tokens) put_slot(in->by_id, in->mask, hash_id(t->id), k);
+  if (t->len != 0 && find_bytes(in, s, t->len, roles, t->flags & roles) == in->n_tokens)
+    put_slot(in->by_bytes, in->mask, hash_bytes(s, t->len), k);
+}
+
+/* Tables of twice the tokens at least, filled anew. */
+static bool grow_index(importing *in) {
+  const size_t n = power_of_two(4 * in->n_tokens, 1 << 12);
+  uint64_t *by_bytes = mem_zero(&in->alloc, n, sizeof *by_bytes);
+  uint64_t *by_id = mem_zero(&in->alloc, n, sizeof *by_id);
+  if (by_bytes == NULL || by_id == NULL) {
+    mem_free(&in->alloc, by_bytes);
+    mem_free(&in->alloc, by_id);
+    return false;
+  }
+  mem_free(&in->alloc, in->by_bytes);
+  mem_free(&in->alloc, in->by_id);
+  in->by_bytes = by_bytes;
+  in->by_id = by_id;
+  in->mask = n - 1;
+  for (size_t k = 0; k < in->n_tokens; k++) index_token(in, k);
+  return true;
+}
+
 size_t import_find(const importing *in, const void *bytes, size_t len) {
   return find_bytes(in, bytes, len, ENTRY_FALLBACK | ENTRY_UNUSED, 0);
 }
 
 size_t import_find_as(const importing *in, const void *bytes, size_t len, unsigned flags) {
   return find_bytes(in, bytes, len, ENTRY_FALLBACK | ENTRY_UNUSED, flags);
+}
+
+size_t import_find_special(const importing *in, const void *bytes, size_t len) {
+  const size_t k = find_bytes(in, bytes, len, 0, 0);
+  return k != in->n_tokens && in->tokens[k].kind == BPE_SPECIAL ? k : in->n_tokens;
 }
 
 size_t import_find_joined(const importing *in, size_t left, size_t right) {
@@ -115,6 +130,10 @@ static bpe_status twice(importing *in, size_t had, uint32_t id, const void *byte
                    quote_bytes(&p, bytes, len), (unsigned long)id, places);
 }
 
+bool import_has_room(const importing *in, uint64_t len) {
+  return len <= in->most_bytes && in->slab_len <= in->most_bytes - len;
+}
+
 bpe_status import_token(importing *in, const void *bytes, size_t len, uint32_t id, bpe_kind kind,
                         unsigned flags, size_t where) {
   if (in->n_tokens >= UINT32_MAX / 8 || len > UINT32_MAX)
@@ -122,13 +141,16 @@ bpe_status import_token(importing *in, const void *bytes, size_t len, uint32_t i
   if (len == 0)
     return set_error(in->e, BPE_BADMODEL, where, "empty token: id %lu (%s %zu)", (unsigned long)id,
                      in->where_name, where);
+  if (!import_has_room(in, len))
+    return set_error(in->e, BPE_TOOBIG, where,
+                     "tokens have more than %llu bytes, far more than their source (%s %zu)",
+                     (unsigned long long)in->most_bytes, in->where_name, where);
   if (4 * in->n_tokens >= in->mask && !grow_index(in)) return set_nomem(in->e);
   size_t had = import_find_id(in, id);
   if (had != in->n_tokens && !(kind != BPE_TOKEN && in->tokens[had].kind != BPE_TOKEN))
     return twice(in, had, id, bytes, len, where, in->where_name[0] == 'l' ? "rank" : "id");
-  had = import_find(in, bytes, len);
-  if (had != in->n_tokens && !(flags & (ENTRY_FALLBACK | ENTRY_UNUSED)) && kind == BPE_TOKEN &&
-      in->tokens[had].kind == BPE_TOKEN)
+  had = import_find_as(in, bytes, len, flags & (ENTRY_FALLBACK | ENTRY_UNUSED));
+  if (had != in->n_tokens && kind == BPE_TOKEN && in->tokens[had].kind == BPE_TOKEN)
     return twice(in, had, id, bytes, len, where, "token");
   size_t need;
   if (!size_add(in->slab_len, len, &need) ||
@@ -144,6 +166,7 @@ bpe_status import_token(importing *in, const void *bytes, size_t len, uint32_t i
                                             .kind = (uint8_t)kind,
                                             .flags = (uint8_t)flags};
   in->slab_len = need;
+  if (id > in->highest) in->highest = id;
   index_token(in, in->n_tokens++);
   return BPE_OK;
 }
@@ -166,11 +189,8 @@ bpe_status import_single_bytes(importing *in, bool gpt2_order, uint32_t first) {
 /* ---- Special tokens ------------------------------------------------------------------------ */
 
 static bpe_status next_free_id(const importing *in, uint32_t *id) {
-  uint32_t highest = 0;
-  for (size_t k = 0; k < in->n_tokens; k++)
-    if (in->tokens[k].id > highest) highest = in->tokens[k].id;
-  *id = in->n_tokens == 0 ? 0 : highest + 1;
-  return *id == BPE_NONE ? set_error(in->e, BPE_TOOBIG, highest, "no id is left") : BPE_OK;
+  *id = in->n_tokens == 0 ? 0 : in->highest + 1;
+  return *id == BPE_NONE ? set_error(in->e, BPE_TOOBIG, in->highest, "no id is left") : BPE_OK;
 }
 
 bpe_status import_special(importing *in, const char *name, size_t len, uint32_t id, size_t where) {
@@ -344,7 +364,8 @@ bpe_status bpe_import(const bpe_alloc *a, const void *source, size_t len, const 
                   .b = bpe_builder_new(a),
                   .e = e,
                   .options = options != NULL ? options : &no_options,
-                  .where_name = "line"};
+                  .where_name = "line",
+                  .most_bytes = MOST_BYTES + MOST_TIMES * (uint64_t)len};
   if (in.b == NULL) return set_nomem(e);
   bpe_status st;
   if (model_blob_is(source, len)) {

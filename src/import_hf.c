@@ -222,8 +222,7 @@ static size_t find_in_vocab(const hf *h, const doc_node *content, uint8_t *scrat
 /* An added token that the vocabulary has too is one entry with both roles; its spelling is told
 ** where that is not its bytes. Two ids for the same bytes are an error. But where the file spells
 ** a text like "\u00fc", which in the vocabulary means the byte 0xfc, the id is the vocabulary's, as
-*it
-** is for the library that the file belongs to. */
+** it is for the library that the file belongs to. */
 static bpe_status add_token(hf *h, const doc_node *v, const doc_node *content, uint32_t id,
                             uint8_t *scratch) {
   quoted q;
@@ -309,7 +308,9 @@ static bpe_status add_template_token(hf *h, const doc_node *map, const doc_node 
     if (!doc_id(v, &id)) return hf_refuse(h, v, "post_processor.special_tokens", "bad id");
     add(h->in->b, id);
   }
-  return BPE_OK;
+  const bpe_error *failure = builder_error(h->in->b); /* they are too many */
+  if (failure->status == BPE_OK) return BPE_OK;
+  return set_error(h->in->e, failure->status, failure->offset, "%s", failure->text);
 }
 
 static bpe_status read_template(hf *h, const doc_node *v) {

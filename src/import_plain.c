@@ -88,7 +88,12 @@ static bpe_status read_trained_merges(importing *in, const doc_node *list, const
       break;
     }
     const size_t n_left = in->tokens[l].len, n = n_left + in->tokens[r].len;
-    if (n > UINT32_MAX || !mem_grow(&in->alloc, (void **)&joined, &cap, n, 1)) {
+    if (!import_has_room(in, n)) {
+      st = set_error(in->e, BPE_TOOBIG, rank, "%s: merge %zu: tokens have more than %llu bytes",
+                     what, rank, (unsigned long long)in->most_bytes);
+      break;
+    }
+    if (!mem_grow(&in->alloc, (void **)&joined, &cap, n, 1)) {
       st = set_nomem(in->e);
       break;
     }
@@ -221,11 +226,8 @@ static bpe_status read_wrapping(importing *in, const doc_node *root, const char 
   if (list == NULL) return BPE_OK;
   if (list->kind != DOC_ARRAY) return bad(in, list, "bos or eos is no array of names");
   for (const doc_node *v = list->first; v != NULL; v = v->next) {
-    size_t k = 0;
     if (v->kind != DOC_STRING) return bad(in, v, "bos or eos holds what is no string");
-    while (k < in->n_tokens && (in->tokens[k].kind != BPE_SPECIAL || in->tokens[k].len != v->len ||
-                                memcmp(import_bytes(in, k), v->text, v->len) != 0))
-      k++;
+    const size_t k = import_find_special(in, v->text, v->len);
     if (k == in->n_tokens)
       return set_error(in->e, BPE_BADMODEL, v->offset, "%s: %s is no special token: %s", what, key,
                        quote_bytes(&q, v->text, v->len));

@@ -2,7 +2,6 @@
 #include "map.h"
 
 enum {
-  CACHE_LINE = 64,
   LINE_FILL = 6 /* pairs for each line of PAIR_LINE, on average */
 };
 
@@ -10,17 +9,17 @@ bool pair_map_init(pair_map *m, const bpe_alloc *a, const vocab_merge *merges, s
                    uint32_t most_id) {
   *m = (pair_map){.merges = merges, .regular = true, .n_lines = n / LINE_FILL + 1};
   if (n > UINT32_MAX) return false;
-  const bool narrow = most_id >> PAIR_ID_BITS == 0 && n < PAIR_NO_ORDER;
+  const bool narrow = most_id < (UINT32_C(1) << PAIR_ID_BITS) - 1 && n < PAIR_NO_ORDER;
   const size_t bytes = PAIR_LINE * (narrow ? sizeof *m->lines : sizeof *m->slots);
   const size_t bits = power_of_two(FILTER_BITS * n, 64);
-  m->block = mem_new(a, m->n_lines + 1, bytes);
+  m->block = mem_new(a, m->n_lines + 2, bytes);
   m->filter = mem_zero(a, bits / 64, sizeof *m->filter);
   if (m->block == NULL || m->filter == NULL) return false;
   m->filter_mask = bits - 1;
-  uint8_t *at = (uint8_t *)(((uintptr_t)m->block + CACHE_LINE - 1) & ~(uintptr_t)(CACHE_LINE - 1));
-  memset(at, 0xff, m->n_lines * bytes);
-  if (narrow) m->lines = (uint64_t *)(void *)at;
-  else m->slots = (pair_slot *)(void *)at;
+  void *at = cache_aligned(m->block);
+  memset(at, 0xff, (m->n_lines + 1) * bytes);
+  if (narrow) m->lines = at;
+  else m->slots = at;
   if (n != 0) m->first_id = merges[0].id;
   return true;
 }
@@ -46,7 +45,7 @@ static bool add_word(pair_map *m, uint64_t hash, uint64_t word) {
 
 bool pair_map_add(pair_map *m, size_t i) {
   const vocab_merge *x = &m->merges[i];
-  const uint64_t h = hash_pair(x->left, x->right), bit = pair_map_bit(m, h);
+  const uint64_t h = hash_two(x->left, x->right), bit = pair_map_bit(m, h);
   if (i == 0 || x->rank != x[-1].rank) m->order = (uint32_t)i;
   if (m->lines != NULL) {
     if (!add_word(m, h, pair_word(x->left, x->right) | m->order)) return false;

@@ -25,9 +25,6 @@
 #include "utf8.h"
 
 enum {
-  SHORT_PIECE = 62, /* bytes up to which an array scan wins; places fit in PLACE_BITS */
-  PLACE_BITS = 6,
-  MOST_ORDER = (1 << (32 - 6)) - 1,
   WINDOW = SHORT_PIECE - 3, /* bytes of a window, at least, and a character that it cuts */
   TAIL = 4,                 /* tokens taken back at first */
   FAN = 16,                 /* children of a tournament node */
@@ -101,13 +98,12 @@ static inline uint32_t least_of_group(const uint32_t *k) {
 
 /* Symbols stand in places 1 to n, and BPE_NONE, which no pair has, in 0 and n + 1, so that each has
 ** neighbours; `live` has a bit for each place that has a symbol. A key is the order of the pair
-*that
-** begins at a place, and the place: the least key is the lowest rank, leftmost. least[] is that of
-** each GROUP of keys, so that a merge looks at the keys near it and one number for each group. */
+** that begins at a place, and the place: the least key is the lowest rank, leftmost. least[] is
+** that of each GROUP of keys, so that a merge looks at the keys near it and one number a group. */
 static size_t merge_short(const vocab *v, const uint8_t *s, size_t len, uint32_t *ids) {
   enum { PLACES = 64, GROUP = 8 };
   uint32_t symbol[PLACES], to[PLACES], key[PLACES], least[PLACES / GROUP];
-  const uint32_t none = BPE_NONE << PLACE_BITS;
+  const uint32_t none = BPE_NONE << SHORT_PLACE_BITS;
   size_t n = len;
   if (v->chars) n = start_chars(v, s, len, symbol + 1, key + 1, to + 1);
   else
@@ -118,7 +114,7 @@ static size_t merge_short(const vocab *v, const uint8_t *s, size_t len, uint32_t
       key[i] = p.order;
       to[i] = p.id;
     }
-    key[i] = key[i] << PLACE_BITS | (uint32_t)i;
+    key[i] = key[i] << SHORT_PLACE_BITS | (uint32_t)i;
   }
   const size_t n_groups = n / GROUP + 1; /* with the keys of 0 to n, and what fills the last */
   key[0] = symbol[0] = symbol[n + 1] = BPE_NONE;
@@ -129,15 +125,15 @@ static size_t merge_short(const vocab *v, const uint8_t *s, size_t len, uint32_t
     uint32_t first = least[0];
     for (size_t g = 1; g < n_groups; g++) first = least_of(first, least[g]);
     if (first >= none) break;
-    const unsigned at = first & ((1u << PLACE_BITS) - 1);
+    const unsigned at = first & ((1u << SHORT_PLACE_BITS) - 1);
     const unsigned gone = at + 1 + (unsigned)__builtin_ctzll(live >> at >> 1);
     const unsigned right = gone + 1 + (unsigned)__builtin_ctzll(live >> gone >> 1);
     const unsigned left = 63 - (unsigned)__builtin_clzll(live & ((UINT64_C(1) << at) - 1));
     const uint32_t made = symbol[at] = to[at];
     live &= ~(UINT64_C(1) << gone);
     key[gone] = BPE_NONE;
-    key[at] = pair_map_find(&v->pairs, made, symbol[right], &to[at]) << PLACE_BITS | at;
-    key[left] = pair_map_find(&v->pairs, symbol[left], made, &to[left]) << PLACE_BITS | left;
+    key[at] = pair_map_find(&v->pairs, made, symbol[right], &to[at]) << SHORT_PLACE_BITS | at;
+    key[left] = pair_map_find(&v->pairs, symbol[left], made, &to[left]) << SHORT_PLACE_BITS | left;
     for (size_t g = left / GROUP; g <= gone / GROUP; g++)
       least[g] = least_of_group(key + g * GROUP);
   }
@@ -249,7 +245,8 @@ static size_t whole_chars(const uint8_t *s, size_t window, size_t len) {
 
 static bpe_status merge_any(const vocab *v, merge_scratch *m, const uint8_t *s, size_t len,
                             uint32_t *ids, size_t *n, bpe_error *e) {
-  if (len > SHORT_PIECE || v->n_merges >= MOST_ORDER) return merge_window(v, m, s, len, ids, n, e);
+  if (len > SHORT_PIECE || v->n_merges >= SHORT_MOST_ORDER)
+    return merge_window(v, m, s, len, ids, n, e);
   *n = merge_short(v, s, len, ids);
   return BPE_OK;
 }

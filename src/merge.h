@@ -10,6 +10,12 @@
 
 #include "vocab.h"
 
+enum {
+  SHORT_PIECE = 62,     /* bytes up to which an array scan wins */
+  SHORT_PLACE_BITS = 6, /* a place in a short piece, from 0 to SHORT_PIECE + 1 */
+  SHORT_MOST_ORDER = (1 << (32 - SHORT_PLACE_BITS)) - 1 /* orders below this go with a place */
+};
+
 /* One caller's scratch: zero it, set alloc, use it for any number of pieces, clear it. */
 typedef struct merge_scratch {
   bpe_alloc alloc;

@@ -16,6 +16,9 @@
 enum { MAX_STEPS = 16, STOP_INTERVAL = 1 << 16, SMALL_RUN = 16 };
 enum { MAX_DECOMPOSED = 32 }; /* code points that one becomes; U+FDFA becomes 18 */
 
+/* A text may become so many times as long, and this much longer. */
+enum { MOST_GROWTH = 64, GROWTH_ROOM = 1 << 16 };
+
 typedef enum step_kind { STEP_FORM, STEP_REPLACE, STEP_PREPEND, STEP_PREFIX_SPACE } step_kind;
 
 typedef struct form {
@@ -59,6 +62,7 @@ typedef struct normal_stage {
   edit *edits; /* owned, rising */
   size_t n_edits, edits_cap;
   size_t copied; /* the input up to here is in the output */
+  size_t most;   /* bytes of the output, before what is copied at the end */
   size_t cursor; /* edit of the last question */
 } normal_stage;
 
@@ -398,6 +402,13 @@ static bpe_status apply_form(normal_text *t, normal_stage *g, const form *f, con
 
 /* ---- Strings ------------------------------------------------------------------------------- */
 
+/* Replacements that make a text longer and longer, step by step, could make it any length. */
+static bpe_status check_growth(const normal_stage *g, size_t at, const step *x, bpe_error *e) {
+  if (x->to_len <= g->most && g->len + (at - g->copied) <= g->most - x->to_len) return BPE_OK;
+  return set_error(e, BPE_BADTEXT, at, "normalized text is more than %d times as long",
+                   MOST_GROWTH);
+}
+
 static bpe_status apply_replace(normal_text *t, normal_stage *g, const step *x, const uint8_t *s,
                                 size_t len, bpe_error *e) {
   for (size_t i = 0; len - i >= x->from_len;) {
@@ -408,7 +419,8 @@ static bpe_status apply_replace(normal_text *t, normal_stage *g, const step *x, 
       i++;
       continue;
     }
-    const bpe_status st = add_edit(g, &t->alloc, s, i, i + x->from_len, x->to, x->to_len, e);
+    bpe_status st = check_growth(g, i, x, e);
+    if (st == BPE_OK) st = add_edit(g, &t->alloc, s, i, i + x->from_len, x->to, x->to_len, e);
     if (st != BPE_OK) return st;
     i += x->from_len;
   }
@@ -436,6 +448,7 @@ bpe_status normal_apply(normal_text *t, const normalizer *n, const uint8_t *s, s
   t->len = len;
   t->changed = false;
   t->n_used = 0;
+  const size_t most = len < SIZE_MAX / MOST_GROWTH / 2 ? MOST_GROWTH * len + GROWTH_ROOM : SIZE_MAX;
   if (t->n_stages < n->n) {
     normal_stage *stages = mem_zero(&t->alloc, n->n, sizeof *stages);
     if (stages == NULL) return set_nomem(e);
@@ -446,6 +459,7 @@ bpe_status normal_apply(normal_text *t, const normalizer *n, const uint8_t *s, s
   }
   for (size_t i = 0; i < n->n; i++) {
     normal_stage *g = &t->stages[t->n_used];
+    g->most = most;
     g->len = g->n_edits = g->copied = g->cursor = 0;
     const bpe_status st = apply_step(t, g, &n->steps[i], t->text, t->len, e);
     if (st != BPE_OK) return st;

@@ -34,9 +34,8 @@ size_t scan_pieces_by(blocks_list *list, const scan_rules *r, const uint8_t *s, 
                       size_t *ends, size_t max); /* by a variant of one's choice */
 
 /* Given a piece s[from .. end): whether the one that starts at `at` inside it, in what is left of
- *s,
- ** ends there too. True only where a few characters and the piece's ends show it: for the runs that
- ** make pieces long, so that cutting them needs no look at all of them again. */
+** s, ends there too. True only where a few characters and the piece's ends show it: for the runs
+** that make pieces long, so that cutting them needs no look at all of them again. */
 bool scan_same_end(const scan_rules *, const uint8_t *s, size_t from, size_t at, size_t end,
                    size_t len);
 

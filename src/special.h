@@ -24,8 +24,7 @@ enum { SPECIAL_MAX = 65535 }; /* bytes of a name */
 
 bpe_status special_new(const bpe_alloc *, bpe_error *, bpe_finder **out);
 /* Copies a name; refuses an empty one and one over SPECIAL_MAX. A name added twice keeps the first
- *id. flags: those of
- ** enum entry_flag that say how a name is found. */
+** id. flags: those of enum entry_flag that say how a name is found. */
 bpe_status special_add(bpe_finder *, const void *name, size_t len, uint32_t id, unsigned flags,
                        bpe_error *);
 void special_seal(bpe_finder *);

@@ -1,14 +1,19 @@
 /* vocab.c - checks a tokenizer's tables and indexes them. See vocab.h.
 **
 ** vocab_seal refuses, naming the first offender: an empty token, an id given to two tokens (two
-** specials may share one), a pair listed twice, a merge whose operands or result are no tokens,
+** specials may share one, but not hundreds), a pair listed twice, a merge whose operands or result
+*are no tokens,
 ** whose result is not the operands' bytes joined, or whose rank it shares with another result.
 */
 #include "vocab.h"
 
 #include <stdlib.h>
 
-enum { AHEAD = 16 }; /* entries or merges whose places in tables are fetched ahead */
+enum {
+  AHEAD = 16,       /* entries or merges whose places in tables are fetched ahead */
+  TOKEN_FILL = 2,   /* entries for each line, on average */
+  MAX_SHARING = 256 /* special tokens of one id, which are looked through one by one */
+};
 
 void vocab_clear(vocab *v) {
   const bpe_alloc a = v->alloc;
@@ -17,7 +22,8 @@ void vocab_clear(vocab *v) {
   mem_free(&a, v->slab);
   mem_free(&a, v->merges);
   mem_free(&a, v->counts);
-  mem_free(&a, v->byte_slots);
+  mem_free(&a, v->token_block);
+  mem_free(&a, v->direct);
   mem_free(&a, v->byte_pairs);
   pair_map_clear(&v->pairs, &a);
   memset(v, 0, sizeof *v);
@@ -53,6 +59,7 @@ void vocab_sort(vocab *v) {
 static bpe_status seal_entries(vocab *v, bpe_error *e) {
   vocab_sort(v);
   memset(v->byte_ids, 0xff, sizeof v->byte_ids);
+  size_t sharing = 0;
   for (size_t i = 0; i < v->n_entries; i++) {
     const vocab_entry *t = &v->entries[i];
     if (t->id == BPE_NONE)
@@ -63,7 +70,11 @@ static bpe_status seal_entries(vocab *v, bpe_error *e) {
       if (t->kind == BPE_TOKEN || t[-1].kind == BPE_TOKEN)
         return set_error(e, BPE_BADMODEL, t->id, "two tokens with one id: %lu",
                          (unsigned long)t->id);
+      if (++sharing == MAX_SHARING)
+        return set_error(e, BPE_BADMODEL, t->id, "more than %d tokens share an id: %lu",
+                         MAX_SHARING, (unsigned long)t->id);
     } else {
+      sharing = 0;
       v->n_ids++;
     }
     if (t->len > v->longest) v->longest = t->len;
@@ -78,8 +89,49 @@ static bpe_status seal_entries(vocab *v, bpe_error *e) {
 
 static inline piece_key vocab_key(const vocab *v, const vocab_entry *t) {
   const uint8_t *s = vocab_bytes(v, t);
-  const bool readable = v->slab_cap - t->offset >= KEY_SLACK;
-  return t->len <= KEY_BYTES && readable ? key_short(s, t->len) : key_any(s, t->len);
+  return t->len <= KEY_BYTES ? key_short(s, t->len) : key_long(s, t->len);
+}
+
+static token_line *next_line(const vocab *v, const token_line *line) {
+  return line + 1 == v->token_lines + v->n_token_lines ? v->token_lines : (token_line *)line + 1;
+}
+
+/* The entry of this line that has these bytes, and 1; 0: none. */
+static inline uint32_t find_in(const vocab *v, const token_line *line, const piece_key *k,
+                               const uint8_t *s, size_t len) {
+  for (unsigned i = key_place(line->keys, k); i < 3 && line->entries[i] != 0; i++) {
+    if (len <= KEY_BYTES) return line->entries[i];
+    const vocab_entry *e = &v->entries[line->entries[i] - 1];
+    if (e->len == len && memcmp(vocab_bytes(v, e), s, len) == 0) return line->entries[i];
+  }
+  return 0;
+}
+
+size_t vocab_find_key(const vocab *v, piece_key k, const uint8_t *s, size_t len) {
+  for (const token_line *line = vocab_line(v, k);; line = next_line(v, line)) {
+    const uint32_t found = find_in(v, line, &k, s, len);
+    if (found != 0) return found - 1;
+    if (line->over == 0) return v->n_entries;
+  }
+}
+
+/* Gives an entry the first place there is for its key. Equal bytes: the lower id, which is there
+** already, is the one to be found. */
+static void index_entry(vocab *v, size_t at, const piece_key *k) {
+  const vocab_entry *t = &v->entries[at];
+  token_line *line = (token_line *)vocab_line(v, *k);
+  for (;;) {
+    if (find_in(v, line, k, vocab_bytes(v, t), t->len) != 0) return;
+    unsigned i = 0;
+    while (i < 3 && line->entries[i] != 0) i++;
+    if (i < 3) {
+      line->keys[i] = *k;
+      line->entries[i] = (uint32_t)at + 1;
+      return;
+    }
+    line->over = TOKEN_OVER;
+    line = next_line(v, line);
+  }
 }
 
 /* Indexes the entries that merge and are, or are not, last choices. */
@@ -89,17 +141,12 @@ static void index_some(vocab *v, bool last) {
     const size_t stop = v->n_entries - from < AHEAD ? v->n_entries : from + AHEAD;
     for (size_t k = from; k < stop; k++) {
       keys[k - from] = vocab_key(v, &v->entries[k]);
-      PREFETCH(&v->byte_slots[vocab_slot(v, keys[k - from])]);
+      PREFETCH(vocab_line(v, keys[k - from]));
     }
     for (size_t k = from; k < stop; k++) {
       const vocab_entry *t = &v->entries[k];
       const unsigned late = t->flags & (ENTRY_FALLBACK | ENTRY_UNUSED);
-      if (!entry_merges(t) || last != (late != 0)) continue;
-      const piece_key key = keys[k - from];
-      size_t i = vocab_slot(v, key);
-      /* Equal bytes: the lower id, which is there already, is met first by every search. */
-      while (v->byte_slots[i] != 0) i = (i + 1) & v->byte_mask;
-      v->byte_slots[i] = key_hash(key) >> 32 << 32 | (k + 1);
+      if (entry_merges(t) && last == (late != 0)) index_entry(v, k, &keys[k - from]);
     }
   }
 }
@@ -115,12 +162,15 @@ static bpe_status list_named(vocab *v, bpe_error *e) {
 }
 
 static bpe_status index_bytes(vocab *v, bpe_error *e) {
-  const size_t n = power_of_two(2 * v->n_entries, 16);
-  v->byte_slots = mem_zero(&v->alloc, n, sizeof *v->byte_slots);
-  if (v->byte_slots == NULL) return set_nomem(e);
-  v->byte_mask = n - 1;
-  v->byte_shift = 64;
-  for (size_t k = n; k > 1; k /= 2) v->byte_shift--;
+  const size_t n = v->n_entries / TOKEN_FILL + 1;
+  if (v->n_entries >= TOKEN_OVER - 1) return set_error(e, BPE_TOOBIG, 0, "too many tokens");
+  v->token_block = mem_zero(&v->alloc, n + 1, sizeof *v->token_lines);
+  v->direct = mem_zero(&v->alloc, v->n_entries / 64 + 1, sizeof *v->direct);
+  if (v->token_block == NULL || v->direct == NULL ||
+      !mem_grow(&v->alloc, (void **)&v->slab, &v->slab_cap, v->slab_len + KEY_SLACK, 1))
+    return set_nomem(e);
+  v->token_lines = cache_aligned(v->token_block);
+  v->n_token_lines = n;
   bool any_last = false;
   for (size_t k = 0; k < v->n_entries && !any_last; k++)
     any_last = (v->entries[k].flags & (ENTRY_FALLBACK | ENTRY_UNUSED)) != 0;

@@ -37,6 +37,7 @@ static inline void *counted_resize(void *ctx, void *p, size_t n) {
     c->refused++;
     return NULL;
   }
+  if (n > PTRDIFF_MAX) return NULL; /* which malloc must refuse too, and a compiler warns of */
   void *q = realloc(p, n);
   if (q == NULL) abort();
   c->blocks += p == NULL;

@@ -101,8 +101,8 @@ static void check_tiny(void) {
   uint32_t id;
   CHECK_EQ_INT(pair_map_find(&v->pairs, 256, 'c', &id), 2);
   CHECK_EQ_INT(id, 258);
-  for (size_t i = 0; i < 259; i++) CHECK(v->entries[i].direct);
-  CHECK(!v->entries[259].direct);
+  for (size_t i = 0; i < 259; i++) CHECK(vocab_direct(v, i));
+  CHECK(!vocab_direct(v, 259));
   CHECK(!m->lacks_bytes);
   bpe_model_free(m);
 }
@@ -137,8 +137,8 @@ static void check_scattered(void) {
   CHECK_EQ_INT(v->byte_ids['+'], BPE_NONE);
   CHECK(m->lacks_bytes && m->added != NULL);
   CHECK_EQ_INT(v->merges[0].rank, 10);
-  CHECK(v->entries[1].direct && !v->entries[2].direct); /* nothing merges to the second "a" */
-  CHECK(v->entries[6].direct);
+  CHECK(vocab_direct(v, 1) && !vocab_direct(v, 2)); /* nothing merges to the second "a" */
+  CHECK(vocab_direct(v, 6));
   bpe_model_free(m);
 }
 
