@@ -311,7 +311,7 @@ tsan: ## the training tests, and connections in many threads, under ThreadSaniti
 	@tests/run.sh build/tsan/tally build/tsan/bin/unit_count
 	@tests/run.sh build/tsan/tally build/tsan/bin/unit_train
 	@tests/run.sh build/tsan/tally build/tsan/bin/prop_train --cases 4001
-	@TSAN_OPTIONS=suppressions=tests/soak/tsan.supp tests/run.sh build/tsan/tally build/tsan/bin/soak-static --seconds 5
+	@tests/run.sh build/tsan/tally build/tsan/bin/soak-static --seconds 5
 	@tests/run.sh build/tsan/tally build/tsan/bin/load-static --cycles 50
 	@tests/run.sh build/tsan/tally tests/soak/selftest.sh build/tsan/bin tsan
 	@tests/run.sh --sum build/tsan/tally

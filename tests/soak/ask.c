@@ -201,7 +201,9 @@ int ask(worker *w, const char *sql, const char *binds, ...) {
 /* ---- Verdicts ---------------------------------------------------------------------------- */
 
 bool is_busy(const worker *w) {
-  return (w->code & 0xff) == SQLITE_BUSY || (w->code & 0xff) == SQLITE_LOCKED;
+  const int code = w->code & 0xff;
+  return code == SQLITE_BUSY || code == SQLITE_LOCKED ||
+         (code == SQLITE_ABORT && shares_cache(w)); /* whoever shares it has rolled back */
 }
 
 bool wrong(worker *w, const char *format, ...) {

@@ -159,8 +159,14 @@ static void *keep_time(void *arg) {
   return NULL;
 }
 
+/* Whoever waits for ever is ended, which is a failure as well. */
+static void set_alarm(void) {
+  alarm((unsigned)options.seconds + 3 * LATEST_SECONDS);
+}
+
 static bool run_threads(shared *s) {
   pthread_t clock;
+  set_alarm();
   if (pthread_create(&clock, NULL, keep_time, s) != 0) abort();
   const bool ok = work_together(s, 0);
   pthread_join(clock, NULL);
@@ -173,7 +179,7 @@ static pid_t start(shared *s, int process) {
   fflush(stdout);
   const pid_t pid = fork();
   if (pid == 0) {
-    alarm((unsigned)options.seconds + 2 * LATEST_SECONDS);
+    set_alarm();
     _exit(work_together(s, process) ? 0 : 1);
   }
   return pid;
@@ -325,6 +331,7 @@ static void run_mode(shared *s, bool wal) {
   sqlite3_shutdown(); /* nothing of SQLite's goes through fork */
   const bool ok = options.processes > 1 ? run_processes(s, &n_killed) : run_threads(s);
   CHECK(ok);
+  alarm(0);
   printf("soak: %s, %d processes with %d threads, seed %llu, %.1f s\n", wal ? "WAL" : "rollback",
          options.processes, options.threads, (unsigned long long)s->seed, now() - began);
   report(s, n_killed);

@@ -43,11 +43,14 @@ static bool compare_copy(worker *w, worker *copy) {
   return ok;
 }
 
+/* Not from a shared cache: SQLite (3.40 at least) then waits for ever if another thread opens the
+** same file meanwhile, because the two take SQLite's own mutexes in different orders. */
 static void vacuum_into(worker *w) {
   char path[330], sql[400];
   worker copy = {.s = w->s, .index = w->index, .random = w->random | 1, .op = w->op};
   snprintf(path, sizeof path, "%s/copy-%d.db", w->s->folder, w->index);
   snprintf(sql, sizeof sql, "VACUUM INTO '%s'", path);
+  if (shares_cache(w)) return;
   unlink(path);
   w->kind = copy.kind = K_vacuum_into;
   if (exec(w, sql)) {
