@@ -59,8 +59,7 @@ STATIC_FLAGS := -DSQLITE_CORE -DSLT_STATIC
 
 .PHONY: all test unit prop windows recipes oom sql vectors demo demo-check exports layers selftest \
   replay poison test-static plain asan ubsan tsan valgrind fuzz bench bench-peers perf-guard \
-  perf-keep lint format-check test-fixtures test-models test-current test-hosts soak-hosts install \
-  uninstall clean help
+  perf-keep lint format-check test-fixtures test-models test-current install uninstall clean help
 
 all: $(EXT) ## build ./bpe.so, the loadable extension
 
@@ -409,6 +408,7 @@ test-current: $(HOST_PROGRAMS) ## the SQL tests on the newest SQLite, whole and 
 	@tests/run.sh $(TALLY)-current tests/hosts/sqlite.sh newest trimmed
 	@tests/run.sh --sum $(TALLY)-current
 
+.PHONY: test-hosts soak soak-hosts
 test-hosts: $(HOST_PROGRAMS) ## old and new SQLites, musl, Python, Node, i386, aarch64, s390x (fetches them)
 	@rm -f $(TALLY)-hosts build/hosts/report
 	@for h in $(HOSTS); do set -- $$h; x=$$1; shift; \
@@ -416,6 +416,7 @@ test-hosts: $(HOST_PROGRAMS) ## old and new SQLites, musl, Python, Node, i386, a
 	@cat build/hosts/report
 	@tests/run.sh --sum $(TALLY)-hosts
 
+soak: soak-hosts
 soak-hosts: ## test-hosts with every SQL test under emulation too
 	@EVERY=1 $(MAKE) --no-print-directory test-hosts
 

@@ -21,7 +21,7 @@ usage="cross.sh aarch64|s390x|i386"
 case ${1-} in
   aarch64) debian=arm64 compiler=aarch64-linux-gnu-gcc emulator=qemu-aarch64 machine=AArch64 ;;
   s390x) debian=s390x compiler=s390x-linux-gnu-gcc emulator=qemu-s390x machine=S/390 ;;
-  i386) debian=i386 compiler=i686-linux-gnu-gcc emulator= machine=80386 ;;
+  i386) debian=i386 compiler=i686-linux-gnu-gcc emulator='' machine=80386 ;;
   *) die "usage: $usage" ;;
 esac
 arch=$1

@@ -12,7 +12,7 @@
 # Each `try` also writes a line to $hosts/report. What cannot be fetched or built ends the script
 # as a failure: nothing is skipped for want of a tool.
 set -eu
-hosts=build/hosts
+hosts=${HOSTS-build/hosts} # relative to the tree
 mkdir -p "$hosts"
 passed=0 failed=0
 cc=${CC-cc}
