@@ -37,17 +37,25 @@ static inline uint64_t hash_mix(uint64_t h) {
   return h ^ h >> 32;
 }
 
-static inline uint64_t hash_bytes(const uint8_t *s, size_t len) {
-  uint64_t h = len * HASH_K1, w = 0;
-  while (len > 8) {
+/* Goes on with the hash of bytes of which the last, 8 at most, are not yet at hand. */
+static inline uint64_t hash_words(uint64_t h, const uint8_t *s, size_t n) {
+  uint64_t w;
+  for (; n > 0; n--, s += 8) {
     memcpy(&w, s, 8);
     h = hash_mix(h ^ w);
-    s += 8;
-    len -= 8;
   }
-  w = 0;
+  return h;
+}
+
+static inline uint64_t hash_end(uint64_t h, const uint8_t *s, size_t len) {
+  uint64_t w = 0;
   memcpy(&w, s, len);
   return hash_mix(hash_mix(h ^ w));
+}
+
+static inline uint64_t hash_bytes(const uint8_t *s, size_t len) {
+  const size_t n = len > 8 ? (len - 1) / 8 : 0;
+  return hash_end(hash_words(len * HASH_K1, s, n), s + 8 * n, len - 8 * n);
 }
 
 typedef struct vocab_merge {
@@ -83,7 +91,8 @@ typedef struct pair_map {
 } pair_map;
 
 /* A table for n merges, sorted by rank, which must stay, and of ids up to most_id. */
-bool pair_map_init(pair_map *, const bpe_alloc *, const vocab_merge *, size_t n, uint32_t most_id);
+BPE_CHECK bpe_status pair_map_init(pair_map *, const bpe_alloc *, const vocab_merge *, size_t n,
+                                   uint32_t most_id, pace *, bpe_error *);
 void pair_map_clear(pair_map *, const bpe_alloc *);
 
 /* Adds merge i, all before it being added. False: the pair is there already. */
