@@ -63,13 +63,3 @@ int interrupted(void *arg) {
   c->next_tick = monotonic_ns() + TICK_NS;
   return c->stopped_by != SQLITE_OK;
 }
-
-bool work_stopped(work *w, size_t units) {
-  enum { STRIDE = 1 << 18 }; /* units between two questions */
-  failure *f = w->f;
-  w->done += units;
-  if (w->done < STRIDE || f->rc != SQLITE_OK) return f->rc != SQLITE_OK;
-  w->done = 0;
-  if (interrupted(f->c)) fail_code(f, f->c->stopped_by);
-  return f->rc != SQLITE_OK;
-}

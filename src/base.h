@@ -10,6 +10,12 @@
 
 #include "bpe.h"
 
+#if defined(__GNUC__)
+#define NEVER_INLINE __attribute__((noinline))
+#else
+#define NEVER_INLINE
+#endif
+
 /* Records a failure, printf-style, unless one is recorded already, and returns its status.
 ** offset: as bpe_error has it. */
 #if defined(__GNUC__)

@@ -10,7 +10,8 @@
 ** token is so long that copying or comparing it would keep anyone waiting. */
 enum { MAX_ENTRIES = 1 << 28, MAX_MERGES = 1 << 28, MAX_TOKEN = 1 << 26 };
 
-enum { ROW_WORK = 16 }; /* units, of an entry besides its bytes, of a merge, of a flag */
+enum { PART = 1 << 10 }; /* entries after which a quick loop asks */
+enum { ROW_WORK = 16 };  /* units, of an entry besides its bytes, of a merge, of a flag */
 
 /* A flag for the entries of an id, given before or after them. */
 typedef struct flag_row {
@@ -253,7 +254,8 @@ static bpe_status mark_direct(vocab *v, bool all, pace *p, bpe_error *e) {
     size_t n = 0;
     if (!all) st = merge_piece(v, &scratch, vocab_bytes(v, t), t->len, &n, e);
     t->direct = all || (n == 1 && scratch.ids[0] == t->id);
-    if (st == BPE_OK) st = pace_add(p, all ? 1 : ROW_WORK * (size_t)t->len, e);
+    if (st == BPE_OK && !all) st = pace_add(p, ROW_WORK * (size_t)t->len, e);
+    if (i % PART == 0 && pace_stopped(p, PART)) st = set_stopped(e);
   }
   merge_scratch_clear(&scratch);
   return st;
@@ -353,12 +355,15 @@ static bpe_status finish(bpe_builder *b, bpe_error *e) {
     any_added = m->v.entries[m->v.named[i]].kind == BPE_ADDED;
   if (st == BPE_OK && any_added) st = model_finder(m, 1u << BPE_ADDED, e, &m->added);
   if (st == BPE_OK) st = keep_settings(m, e);
+  if (st != BPE_OK) return st;
   m->alters = m->normalizer != NULL || m->n_names != 0 || m->strip_left != 0;
-  for (size_t i = 0; i < m->v.n_entries && !pace_stopped(p, 1); i++)
+  for (size_t i = 0; i < m->v.n_entries; i++) {
     m->alters |=
         (m->v.entries[i].flags & (ENTRY_LSTRIP | ENTRY_RSTRIP | ENTRY_WORD | ENTRY_LATE)) != 0;
+    if (i % PART == 0 && pace_stopped(p, PART)) break;
+  }
   for (int c = 0; c < 256; c++) m->lacks_bytes |= m->v.byte_ids[c] == BPE_NONE;
-  return st == BPE_OK ? pace_add(p, 1, e) : st;
+  return pace_add(p, 1, e);
 }
 
 bpe_status bpe_builder_finish(bpe_builder *b, bpe_error *e, bpe_model **out) {

@@ -91,6 +91,13 @@ size_t import_find_as(const importing *in, const void *bytes, size_t len, unsign
   return find_bytes(in, bytes, len, ENTRY_FALLBACK | ENTRY_UNUSED, flags);
 }
 
+/* Counts work; a failure of the builder, to which merges go, ends the import too. */
+static bpe_status go_on(importing *in, size_t units) {
+  const bpe_error *e = builder_error(in->b);
+  if (e->status != BPE_OK) return set_error(in->e, e->status, e->offset, "%s", e->text);
+  return pace_add(&in->pace, units, in->e);
+}
+
 bpe_status import_find_joined(importing *in, size_t left, size_t right, size_t *out) {
   const import_entry *l = &in->tokens[left], *r = &in->tokens[right];
   const size_t len = (size_t)l->len + r->len;
@@ -100,7 +107,7 @@ bpe_status import_find_joined(importing *in, size_t left, size_t right, size_t *
   memcpy(in->joined, import_bytes(in, left), l->len);
   memcpy(in->joined + l->len, import_bytes(in, right), r->len);
   *out = import_find(in, in->joined, len);
-  return pace_add(&in->pace, TOKEN_WORK + len, in->e);
+  return go_on(in, TOKEN_WORK + len);
 }
 
 static bpe_status twice(importing *in, size_t had, uint32_t id, const void *bytes, size_t len,
@@ -123,7 +130,7 @@ bpe_status import_token(importing *in, const void *bytes, size_t len, uint32_t i
   if (len == 0)
     return set_error(in->e, BPE_BADMODEL, where, "empty token: id %lu (%s %zu)", (unsigned long)id,
                      in->where_name, where);
-  bpe_status st = pace_add(&in->pace, TOKEN_WORK + 2 * len, in->e);
+  bpe_status st = go_on(in, TOKEN_WORK + 2 * len);
   if (st == BPE_OK && 4 * in->n_tokens >= in->mask) st = grow_index(in);
   if (st != BPE_OK) return st;
   size_t had = import_find_id(in, id);

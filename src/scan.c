@@ -79,13 +79,22 @@ static inline bool goes_on(size_t i, size_t near, size_t len, pace *p) {
   return i >= near && i < len && !pace_stopped(p, STRIDE * BYTE_WORK);
 }
 
-/* End of the run of characters of the set that starts at s[i]. */
-static inline size_t run_end(const uint8_t *s, size_t i, size_t len, unsigned set, pace *p) {
+/* run_end in a text that is long enough to ask meanwhile. Apart: most are not. */
+static NEVER_INLINE size_t long_run_end(const uint8_t *s, size_t i, size_t len, unsigned set,
+                                        pace *p) {
   size_t n, near;
   do {
     near = near_end(i, len);
     while (in_set(class_at(s, i, near, &n), set)) i += n;
   } while (goes_on(i, near, len, p));
+  return i;
+}
+
+/* End of the run of characters of the set that starts at s[i]. */
+static inline size_t run_end(const uint8_t *s, size_t i, size_t len, unsigned set, pace *p) {
+  size_t n;
+  if (len > STRIDE) return long_run_end(s, i, len, set, p);
+  while (in_set(class_at(s, i, len, &n), set)) i += n;
   return i;
 }
 
@@ -110,15 +119,13 @@ static size_t contraction_length(const uint8_t *s, size_t len, enum contraction 
 /* White space at s[0]. \s*[\r\n]+ gives back to the last newline of the run; \s+(?!\S) gives back
 ** one character, unless the run ends the text or has only one. */
 static size_t space_length(const uint8_t *s, size_t len, bool newlines_first, pace *p) {
-  size_t i = 0, last = 0, after_newline = 0, n, near;
-  do {
-    near = near_end(i, len);
-    while (class_at(s, i, near, &n) == CLASS_SPACE) {
-      last = i;
-      i += n;
-      if (is_newline(s[last])) after_newline = i;
-    }
-  } while (goes_on(i, near, len, p));
+  size_t i = 0, last = 0, after_newline = 0, n;
+  while (class_at(s, i, len, &n) == CLASS_SPACE) {
+    last = i;
+    i += n;
+    if (is_newline(s[last])) after_newline = i;
+    if ((i ^ last) >= STRIDE && pace_stopped(p, STRIDE * BYTE_WORK)) return len;
+  }
   if (newlines_first && after_newline != 0) return after_newline;
   return i == len || last == 0 ? i : last;
 }

@@ -22,7 +22,8 @@
 
 enum { FORMAT = 1 };
 
-enum { ROW_WORK = 32 }; /* units, of an id or a name besides its bytes */
+enum { PART = 1 << 10 }; /* entries after which a quick loop asks */
+enum { ROW_WORK = 32 };  /* units, of an id or a name besides its bytes */
 
 typedef struct flag_key {
   const char *key;
@@ -60,10 +61,21 @@ static void add_ids(bpe_buffer *b, const char *key, const id_list *ids, pace *p)
   add(b, "]");
 }
 
+/* The flags that some entry has. */
+static unsigned all_flags(bpe_buffer *b, const vocab *v, pace *p) {
+  unsigned flags = 0;
+  for (size_t i = 0; i < v->n_entries; i++) {
+    if (i % PART == 0 && buffer_failed(b, p, PART)) break;
+    flags |= v->entries[i].flags;
+  }
+  return flags;
+}
+
 /* Entries that share an id share its flags: the id stands once. */
 static void add_flag(bpe_buffer *b, const vocab *v, const flag_key *f, pace *p) {
   bool any = false;
-  for (size_t i = 0; i < v->n_entries && !buffer_failed(b, p, 1); i++) {
+  for (size_t i = 0; i < v->n_entries; i++) {
+    if (i % PART == 0 && buffer_failed(b, p, PART)) return;
     if (!(v->entries[i].flags & f->flag)) continue;
     if (i > 0 && v->entries[i - 1].id == v->entries[i].id) continue;
     if (!any) add_key(b, f->key);
@@ -103,7 +115,9 @@ void settings_write(const bpe_model *m, bpe_buffer *b) {
     add_key(b, "strip");
     bpe_buffer_append_decimal(b, m->strip_left);
   }
-  for (size_t i = 0; i < N_FLAG_KEYS; i++) add_flag(b, &m->v, &flag_keys[i], &p);
+  const unsigned flags = all_flags(b, &m->v, &p);
+  for (size_t i = 0; i < N_FLAG_KEYS; i++)
+    if (flags & flag_keys[i].flag) add_flag(b, &m->v, &flag_keys[i], &p);
   add_names(b, m, &p);
   add(b, "}");
 }

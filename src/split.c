@@ -177,7 +177,7 @@ static bpe_status find_well_formed(splitter *sp, pace *p, bpe_error *e) {
   sp->well_start = sp->at;
   sp->well_end = sp->at + n;
   sp->match_start = sp->match_stop = sp->at;
-  return pace_add(p, 0, e);
+  return p->stopped ? set_stopped(e) : BPE_OK;
 }
 
 /* The piece at `at` is all that is found: it ends there. */
@@ -211,7 +211,7 @@ static bpe_status fill_one(splitter *sp, bpe_error *e) {
     if (st != BPE_OK) return st;
     if (sp->at == sp->well_end) {
       const size_t n = utf8_paced_malformed_run(&work, sp->text + sp->at, sp->end - sp->at);
-      if ((st = pace_add(&work, 0, e)) != BPE_OK) return st;
+      if (work.stopped) return set_stopped(e);
       sp->well_start = sp->well_end = sp->at + n;
       return found_one(sp, sp->at + n);
     }
@@ -221,7 +221,7 @@ static bpe_status fill_one(splitter *sp, bpe_error *e) {
   sp->next = 0;
   sp->n =
       scan_pieces(p->scan, sp->text + sp->at, sp->well_end - sp->at, sp->ends, SPLIT_BATCH, &work);
-  return pace_add(&work, 0, e);
+  return work.stopped ? set_stopped(e) : BPE_OK;
 }
 
 /* The deepest level that has something left takes its next piece; below it each level begins

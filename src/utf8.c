@@ -113,9 +113,9 @@ size_t utf8_malformed_run(const uint8_t *s, size_t len) {
 }
 
 /* Bytes judged at a time, and units of work for each of them at worst. */
-enum { STRIDE = 1 << 16, BYTE_WORK = 4 };
+enum { STRIDE = UTF8_LONG, BYTE_WORK = 4 };
 
-size_t utf8_paced_valid_run(pace *p, const uint8_t *s, size_t len) {
+size_t utf8_long_valid_run(pace *p, const uint8_t *s, size_t len) {
   for (size_t i = 0;;) {
     const size_t left = len - i, part = left < STRIDE ? left : STRIDE;
     const size_t n = utf8_valid_run(s + i, part);

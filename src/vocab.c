@@ -35,6 +35,13 @@ size_t vocab_find_id(const vocab *v, uint32_t id) {
   return low < v->n_entries && v->entries[low].id == id ? low : v->n_entries;
 }
 
+/* Loops that do next to nothing for each element ask once for a part of them. */
+enum { PART = 1 << 10 };
+
+static size_t part_end(size_t i, size_t n) {
+  return n - i < PART ? n : i + PART;
+}
+
 static int compare_entries(const void *a, const void *b) {
   const vocab_entry *x = a, *y = b;
   if (x->id != y->id) return x->id < y->id ? -1 : 1;
@@ -43,15 +50,19 @@ static int compare_entries(const void *a, const void *b) {
 
 bpe_status vocab_sort(vocab *v, pace *p, bpe_error *e) {
   bool sorted = true;
-  for (size_t i = 1; i < v->n_entries && sorted && !pace_stopped(p, LOOK); i++)
-    sorted = compare_entries(&v->entries[i - 1], &v->entries[i]) < 0;
+  for (size_t i = 1, end; i < v->n_entries && sorted && !pace_stopped(p, PART * LOOK); i = end) {
+    end = part_end(i, v->n_entries);
+    for (size_t k = i; k < end && sorted; k++)
+      sorted = compare_entries(&v->entries[k - 1], &v->entries[k]) < 0;
+  }
   bpe_status st = pace_add(p, LOOK, e);
   if (!sorted && st == BPE_OK)
     st = pace_sort(p, &v->alloc, v->entries, v->n_entries, sizeof *v->entries, compare_entries, e);
   v->n_dense = 0;
-  while (v->n_dense < v->n_entries && v->entries[v->n_dense].id == v->n_dense &&
-         !pace_stopped(p, LOOK))
-    v->n_dense++;
+  for (size_t end = 0; v->n_dense == end && end < v->n_entries && !pace_stopped(p, PART * LOOK);) {
+    end = part_end(end, v->n_entries);
+    while (v->n_dense < end && v->entries[v->n_dense].id == v->n_dense) v->n_dense++;
+  }
   return st == BPE_OK ? pace_add(p, LOOK, e) : st;
 }
 
@@ -79,8 +90,7 @@ static bpe_status seal_entries(vocab *v, pace *p, bpe_error *e) {
     if (entry_merges(t) && t->len == 1 && role == (v->chars ? ENTRY_FALLBACK : 0u) &&
         v->byte_ids[first] == BPE_NONE)
       v->byte_ids[first] = t->id;
-    const bpe_status st = pace_add(p, 2 * LOOK, e);
-    if (st != BPE_OK) return st;
+    if (i % PART == 0 && pace_stopped(p, PART * LOOK)) return set_stopped(e);
   }
   return BPE_OK;
 }
@@ -118,12 +128,17 @@ static bpe_status index_some(vocab *v, bool last, pace *p, bpe_error *e) {
 
 static bpe_status list_named(vocab *v, pace *p, bpe_error *e) {
   size_t n = 0;
-  for (size_t i = 0; i < v->n_entries && !pace_stopped(p, LOOK); i++)
-    n += v->entries[i].kind != BPE_TOKEN;
+  for (size_t i = 0, end; i < v->n_entries && !pace_stopped(p, PART * LOOK); i = end) {
+    end = part_end(i, v->n_entries);
+    for (size_t k = i; k < end; k++) n += v->entries[k].kind != BPE_TOKEN;
+  }
   v->named = mem_new(&v->alloc, n, sizeof *v->named);
   if (v->named == NULL) return set_nomem(e);
-  for (size_t i = 0; i < v->n_entries && !pace_stopped(p, LOOK); i++)
-    if (v->entries[i].kind != BPE_TOKEN) v->named[v->n_named++] = (uint32_t)i;
+  for (size_t i = 0, end; i < v->n_entries && !pace_stopped(p, PART * LOOK); i = end) {
+    end = part_end(i, v->n_entries);
+    for (size_t k = i; k < end; k++)
+      if (v->entries[k].kind != BPE_TOKEN) v->named[v->n_named++] = (uint32_t)k;
+  }
   return pace_add(p, LOOK, e);
 }
 
@@ -135,8 +150,11 @@ static bpe_status index_bytes(vocab *v, pace *p, bpe_error *e) {
   v->byte_shift = 64;
   for (size_t k = n; k > 1; k /= 2) v->byte_shift--;
   bool any_last = false;
-  for (size_t k = 0; k < v->n_entries && !any_last && !pace_stopped(p, LOOK); k++)
-    any_last = (v->entries[k].flags & (ENTRY_FALLBACK | ENTRY_UNUSED)) != 0;
+  for (size_t i = 0, end; i < v->n_entries && !any_last && !pace_stopped(p, PART * LOOK); i = end) {
+    end = part_end(i, v->n_entries);
+    for (size_t k = i; k < end && !any_last; k++)
+      any_last = (v->entries[k].flags & (ENTRY_FALLBACK | ENTRY_UNUSED)) != 0;
+  }
   bpe_status st = index_some(v, false, p, e);
   if (any_last && st == BPE_OK) st = index_some(v, true, p, e);
   return st;
@@ -152,8 +170,11 @@ static int compare_merges(const void *a, const void *b) {
 /* Sorts the merges and, beside them, their counts. */
 static bpe_status sort_merges(vocab *v, pace *p, bpe_error *e) {
   bool sorted = true;
-  for (size_t i = 1; i < v->n_merges && sorted && !pace_stopped(p, LOOK); i++)
-    sorted = compare_merges(&v->merges[i - 1], &v->merges[i]) <= 0;
+  for (size_t i = 1, end; i < v->n_merges && sorted && !pace_stopped(p, PART * LOOK); i = end) {
+    end = part_end(i, v->n_merges);
+    for (size_t k = i; k < end && sorted; k++)
+      sorted = compare_merges(&v->merges[k - 1], &v->merges[k]) <= 0;
+  }
   bpe_status st = pace_add(p, LOOK, e);
   if (sorted || st != BPE_OK) return st;
   if (v->counts == NULL)
@@ -216,8 +237,7 @@ static bpe_status index_merges(vocab *v, pace *p, bpe_error *e) {
     if (i > 0 && m->rank == m[-1].rank && m->id != m[-1].id)
       return bad_merge(m, "two results share a rank", e);
     if (!pair_map_add(&v->pairs, i)) return bad_merge(m, "pair listed twice", e);
-    st = pace_add(p, INDEX, e);
-    if (st != BPE_OK) return st;
+    if (i % PART == 0 && pace_stopped(p, PART * INDEX)) return set_stopped(e);
   }
   return BPE_OK;
 }
@@ -232,8 +252,7 @@ static bpe_status index_byte_pairs(vocab *v, pace *p, bpe_error *e) {
   for (size_t i = 0; i < v->n_merges; i++) {
     const vocab_merge *m = &v->merges[i];
     if (i != 0 && m->rank != m[-1].rank) order = (uint32_t)i;
-    const bpe_status st = pace_add(p, LOOK, e);
-    if (st != BPE_OK) return st;
+    if (i % PART == 0 && pace_stopped(p, PART * LOOK)) return set_stopped(e);
     const vocab_entry *t = &v->entries[vocab_find_id(v, m->id)];
     if (t->len != 2) continue;
     const uint8_t *s = vocab_bytes(v, t);
