@@ -24,7 +24,7 @@
 
 /* One attempt may try this many steps and hold this much: enough for any sane pattern on a piece of
 ** text. */
-enum { STEPS = 5000000, DEPTH_LIMIT = 100000, HEAP_LIMIT_KIB = 65536 };
+enum { STEPS = 2000000, DEPTH_LIMIT = 100000, HEAP_LIMIT_KIB = 65536 };
 enum { PLACES_BYTES = 1 << 26, MOST_PLACES = 1 << 12 };
 /* Of a pattern: the code of one that is longer, comments aside, has no room in PCRE2. */
 enum { LONGEST_PATTERN = 1 << 18 };
