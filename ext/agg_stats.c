@@ -181,7 +181,7 @@ static void stats_final(sqlite3_context *ctx) {
     return;
   }
   if (b.status == BPE_OK) {
-    sqlite3_result_text64(ctx, (const char *)b.bytes, b.len, sqlite3_free, SQLITE_UTF8);
+    result_buffer(ctx, &b);
     sqlite3_result_subtype(ctx, JSON_SUBTYPE);
     return;
   }

@@ -11,6 +11,8 @@
 */
 #include "ext.h"
 
+#include <string.h>
+
 bool value_is_null(sqlite3_value *v) {
   return sqlite3_value_type(v) == SQLITE_NULL;
 }
@@ -178,4 +180,21 @@ int value_ids(sqlite3_value *v, int width, failure *f, uint32_t **ids, size_t *n
     *n = 0;
   }
   return rc;
+}
+
+/* ---- Results -------------------------------------------------------------------------------- */
+
+/* SQLite copies a text that does not end with a NUL as soon as it is a result, which of a large one
+** takes a while and twice the memory. So it gets one, and is told by a length of -1, which it
+** finds out itself again; where the text has a NUL inside, its length must be said. */
+void result_buffer(sqlite3_context *ctx, bpe_buffer *b) {
+  uint8_t *end = bpe_buffer_reserve(b, 1);
+  if (end) *end = 0;
+  if (!b->bytes) {
+    sqlite3_result_text(ctx, "", 0, SQLITE_STATIC);
+  } else if (end && b->len < INT32_MAX && !memchr(b->bytes, 0, b->len)) {
+    sqlite3_result_text(ctx, (const char *)b->bytes, -1, sqlite3_free);
+  } else {
+    sqlite3_result_text64(ctx, (const char *)b->bytes, b->len, sqlite3_free, SQLITE_UTF8);
+  }
 }

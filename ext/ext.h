@@ -114,8 +114,8 @@ const char *shown(bytes, char out[SHOWN_SIZE]);
 ** handler has said so. */
 int interrupted(void *conn);
 /* Counts work of ext/ itself, in units of a nanosecond or a few, towards the next question. True:
-*it
-** was stopped, and the failure says so. */
+ *it
+ ** was stopped, and the failure says so. */
 typedef struct work {
   failure *f;
   size_t done;
@@ -132,6 +132,9 @@ const char *value_type_name(sqlite3_value *);
 /* Ids from a JSON array or a packed BLOB of `width` bits. *ids is the caller's to sqlite3_free;
 ** it may be NULL when n is 0. */
 int value_ids(sqlite3_value *, int width, failure *, uint32_t **ids, size_t *n);
+
+/* The buffer's bytes as TEXT; its memory goes to SQLite. */
+void result_buffer(sqlite3_context *, bpe_buffer *);
 
 /* A number of tokens, an INTEGER and at least `least` (fn_budget.c). */
 int value_limit(sqlite3_value *, uint64_t least, failure *, uint64_t *out);

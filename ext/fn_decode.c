@@ -50,7 +50,7 @@ static void hand_over(sqlite3_context *ctx, bool as_text, bpe_buffer *b) {
     if (as_text) sqlite3_result_text(ctx, "", 0, SQLITE_STATIC);
     else sqlite3_result_zeroblob(ctx, 0);
   } else if (as_text) {
-    sqlite3_result_text64(ctx, (const char *)b->bytes, b->len, sqlite3_free, SQLITE_UTF8);
+    result_buffer(ctx, b);
   } else {
     sqlite3_result_blob64(ctx, b->bytes, b->len, sqlite3_free);
   }

@@ -60,7 +60,7 @@ static void encode_func(sqlite3_context *ctx, int argc, sqlite3_value **argv) {
   buffer_for_result(ctx, &b);
   const bpe_status st = bpe_encode_json(k->tok->coder, text.data, text.len, &k->walk, &e, &b);
   if (st == BPE_OK) {
-    sqlite3_result_text64(ctx, (const char *)b.bytes, b.len, sqlite3_free, SQLITE_UTF8);
+    result_buffer(ctx, &b);
     sqlite3_result_subtype(ctx, JSON_SUBTYPE);
   } else {
     bpe_buffer_clear(&b);

@@ -159,7 +159,7 @@ static void debug_func(sqlite3_context *ctx, int argc, sqlite3_value **argv) {
   add_tokenizers(&b, c);
   bpe_buffer_append(&b, "}", 1);
   if (b.status == BPE_OK) {
-    sqlite3_result_text64(ctx, (const char *)b.bytes, b.len, sqlite3_free, SQLITE_UTF8);
+    result_buffer(ctx, &b);
     return;
   }
   if (b.status == BPE_NOMEM) sqlite3_result_error_nomem(ctx);

@@ -187,8 +187,7 @@ static void run(sqlite3_context *ctx, int argc, sqlite3_value **argv, const char
     bpe_buffer_init(&b, &c->alloc, (size_t)sqlite3_limit(c->db, SQLITE_LIMIT_LENGTH, -1));
     const bpe_status st = show(k, s, text, &f, &e, &b);
     if (st == BPE_OK) {
-      sqlite3_result_text64(ctx, b.bytes ? (const char *)b.bytes : "", b.len,
-                            b.bytes ? sqlite3_free : SQLITE_STATIC, SQLITE_UTF8);
+      result_buffer(ctx, &b);
     } else {
       bpe_buffer_clear(&b);
       fail_status(&f, st, &e);

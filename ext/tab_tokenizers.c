@@ -428,7 +428,7 @@ static int json_column(const tokenizers_cursor *cur, conn *c, sqlite3_context *c
     bpe_buffer_append(&b, info.stats, info.stats_len);
   }
   if (f->rc == SQLITE_OK && b.status == BPE_OK && b.len > 0) {
-    sqlite3_result_text64(ctx, (const char *)b.bytes, b.len, sqlite3_free, SQLITE_UTF8);
+    result_buffer(ctx, &b);
     return SQLITE_OK;
   }
   if (b.status != BPE_OK) fail_status(f, b.status, NULL);

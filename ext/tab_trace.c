@@ -151,7 +151,7 @@ static int result_ids(sqlite3_context *ctx, sqlite3_vtab *vtab, const uint32_t *
     bpe_buffer_clear(&b);
     return rc;
   }
-  sqlite3_result_text64(ctx, (const char *)b.bytes, b.len, sqlite3_free, SQLITE_UTF8);
+  result_buffer(ctx, &b);
   sqlite3_result_subtype(ctx, JSON_SUBTYPE);
   return SQLITE_OK;
 }

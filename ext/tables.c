@@ -157,6 +157,6 @@ int result_repaired(sqlite3_context *ctx, conn *c, const void *text, size_t len)
     bpe_buffer_clear(&b);
     return st == BPE_STOPPED ? c->stopped_by : st == BPE_NOMEM ? SQLITE_NOMEM : SQLITE_TOOBIG;
   }
-  sqlite3_result_text64(ctx, (const char *)b.bytes, b.len, sqlite3_free, SQLITE_UTF8);
+  result_buffer(ctx, &b);
   return SQLITE_OK;
 }
