@@ -359,3 +359,14 @@ void json_append_string(bpe_buffer *b, const void *text, size_t len) {
   }
   bpe_buffer_append(b, "\"", 1);
 }
+
+void json_append_ids(bpe_buffer *b, const uint32_t *ids, size_t n, failure *f) {
+  enum { ID_WORK = 16 };
+  work w = {.f = f};
+  bpe_buffer_append(b, "[", 1);
+  for (size_t i = 0; i < n && b->status == BPE_OK && !work_stopped(&w, ID_WORK); i++) {
+    if (i) bpe_buffer_append(b, ",", 1);
+    bpe_buffer_append_decimal(b, ids[i]);
+  }
+  bpe_buffer_append(b, "]", 1);
+}

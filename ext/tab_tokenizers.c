@@ -362,24 +362,21 @@ static int need_model(tokenizers_cursor *cur, catalogue *t, failure *f) {
   return f->rc;
 }
 
-static int special_tokens(const bpe_model *m, bpe_buffer *b, failure *f) {
+static void special_tokens(const bpe_model *m, bpe_buffer *b, failure *f) {
   work w = {.f = f};
   bpe_info info;
-  bool first = true;
   bpe_model_info(m, &info);
   bpe_buffer_append(b, "{", 1);
   for (size_t i = 0; i < info.entry_count && b->status == BPE_OK; i++) {
     const bpe_token token = bpe_model_token(m, i);
     if (work_stopped(&w, token.kind == BPE_TOKEN ? 4 : 64 + token.len)) break;
     if (token.kind == BPE_TOKEN) continue;
-    if (!first) bpe_buffer_append(b, ",", 1);
-    first = false;
+    if (b->len > 1) bpe_buffer_append(b, ",", 1);
     json_append_string(b, token.bytes, token.len);
     bpe_buffer_append(b, ":", 1);
     bpe_buffer_append_decimal(b, token.id);
   }
   bpe_buffer_append(b, "}", 1);
-  return f->rc;
 }
 
 static int result_digest(const bpe_model *m, sqlite3_context *ctx, failure *f) {
@@ -397,16 +394,6 @@ static int result_digest(const bpe_model *m, sqlite3_context *ctx, failure *f) {
   return SQLITE_OK;
 }
 
-static void append_ids(bpe_buffer *b, const uint32_t *ids, size_t n, failure *f) {
-  work w = {.f = f};
-  bpe_buffer_append(b, "[", 1);
-  for (size_t i = 0; i < n && b->status == BPE_OK && !work_stopped(&w, 16); i++) {
-    if (i) bpe_buffer_append(b, ",", 1);
-    bpe_buffer_append_decimal(b, ids[i]);
-  }
-  bpe_buffer_append(b, "]", 1);
-}
-
 /* The columns that are JSON. */
 static int json_column(const tokenizers_cursor *cur, conn *c, sqlite3_context *ctx, int column,
                        failure *f) {
@@ -417,9 +404,9 @@ static int json_column(const tokenizers_cursor *cur, conn *c, sqlite3_context *c
   if (column == SPECIAL_TOKENS) {
     special_tokens(cur->model, &b, f);
   } else if (column == BOS) {
-    append_ids(&b, info.bos, info.n_bos, f);
+    json_append_ids(&b, info.bos, info.n_bos, f);
   } else if (column == EOS) {
-    append_ids(&b, info.eos, info.n_eos, f);
+    json_append_ids(&b, info.eos, info.n_eos, f);
   } else if (cur->fault) {
     bpe_buffer_append(&b, "{\"unsealed\":", 12);
     json_append_string(&b, cur->fault, strlen(cur->fault));

@@ -155,16 +155,16 @@ static bpe_status piece_ids(bpe_coder *c, const piece_text *x, size_t at, size_t
 }
 
 /* A model without some bytes: the first id that is none is an error naming its byte. `at`: start
-** of the piece in base. */
-static bpe_status check_bytes(bpe_walk *w, size_t at, const bpe_piece *p, bpe_error *e) {
-  const vocab *v = &w->coder->model->v;
-  pace work = {.stop = w->options.stop, .ctx = w->options.stop_ctx};
+** of the piece in base; `normal`: NULL, or what turns places in base into those of the text. */
+static bpe_status check_bytes(const vocab *v, const uint8_t *base, size_t at, const bpe_piece *p,
+                              const bpe_walk_options *o, normal_text *normal, bpe_error *e) {
+  pace work = {.stop = o->stop, .ctx = o->stop_ctx};
   for (size_t i = 0; i < p->n_ids; i++) {
     if (pace_stopped(&work, ID_WORK)) return set_error(e, BPE_STOPPED, at, "interrupted");
     if (p->ids[i] == BPE_NONE) {
-      const size_t place = w->mapped ? normal_source(&w->normal, at) : at;
+      const size_t place = normal != NULL ? normal_source(normal, at) : at;
       return set_error(e, BPE_BADTEXT, place, "no token for the byte at %zu: 0x%02x", place,
-                       w->base[at]);
+                       base[at]);
     }
     at += v->entries[vocab_find_id(v, p->ids[i])].len;
   }
@@ -178,15 +178,8 @@ bpe_status coder_piece(bpe_coder *c, const uint8_t *text, size_t len, const bpe_
   piece_text x;
   piece_text_init(&x, text, len);
   const bpe_status st = piece_ids(c, &x, p->start, p->stop - p->start, true, &p->ids, &p->n_ids, e);
-  size_t at = p->start;
-  pace work = {.stop = o->stop, .ctx = o->stop_ctx};
-  for (size_t i = 0; st == BPE_OK && c->model->lacks_bytes && i < p->n_ids; i++) {
-    if (pace_stopped(&work, ID_WORK)) return set_error(e, BPE_STOPPED, at, "interrupted");
-    if (p->ids[i] == BPE_NONE)
-      return set_error(e, BPE_BADTEXT, at, "no token for the byte at %zu: 0x%02x", at, text[at]);
-    at += c->model->v.entries[vocab_find_id(&c->model->v, p->ids[i])].len;
-  }
-  return st;
+  if (st != BPE_OK || !c->model->lacks_bytes) return st;
+  return check_bytes(&c->model->v, text, p->start, p, o, NULL, e);
 }
 
 /* ---- The walk ------------------------------------------------------------------------------- */
@@ -318,7 +311,9 @@ static bpe_status next_piece(bpe_walk *w, bpe_piece *p, bpe_error *e) {
     c->merge.stop = w->options.stop;
     c->merge.stop_ctx = w->options.stop_ctx;
     st = piece_ids(c, &w->pieces, start, p->stop - start, true, &p->ids, &p->n_ids, e);
-    if (st == BPE_OK && c->model->lacks_bytes) st = check_bytes(w, start, p, e);
+    if (st == BPE_OK && c->model->lacks_bytes)
+      st = check_bytes(&c->model->v, w->base, start, p, &w->options, w->mapped ? &w->normal : NULL,
+                       e);
   }
   if (st == BPE_OK && w->mapped) st = map_piece(w, start, p->stop, p, e);
   return st;
