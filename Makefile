@@ -180,6 +180,14 @@ $(B)/bin/soak-static: $(SOAK:%=$(B)/soak-static/%.o) $(GLUE_STATIC) $(CORE)
 	$(LINK)
 $(B)/bin/load-static: $(B)/soak-static/load.o $(GLUE_STATIC) $(CORE)
 	$(LINK)
+$(B)/limits/%.o: tests/limits/%.c
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) $(STATIC_FLAGS) $(SQLITE_CFLAGS) -c -o $@ $<
+
+LIMITS := $(patsubst tests/limits/%.c,$(B)/limits/%.o,$(wildcard tests/limits/*.c))
+# The linker lets the program see each question whether to stop.
+$(B)/bin/limits: $(LIMITS) $(GLUE_STATIC) $(CORE)
+	@mkdir -p $(@D) && $(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) -Wl,--wrap=interrupted -o $@ $^ $(TEST_LIBS)
 
 -include $(wildcard $(B)/*/*.d)
 
@@ -192,7 +200,7 @@ RUN = tests/run.sh $(TALLY)
 test: ## all tests that need only the packages of README: offline, under 10 minutes
 	@rm -f $(TALLY)
 	@$(MAKE) --no-print-directory unit sql vectors oom demo-check recipes exports layers selftest replay \
-	  test-static poison windows hostile faults soak-quick prop
+	  test-static poison windows hostile faults soak-quick limits prop
 	@tests/run.sh --sum $(TALLY)
 
 unit: $(UNITS) ## the core's rooms, each through its own header
@@ -234,11 +242,12 @@ exports: $(EXT) ## one exported symbol, nothing wanted from outside but libc
 layers: ## the include lists point only downwards
 	@$(RUN) tests/layers.sh
 
-selftest: faults-selftest $(B)/bin/slt $(B)/bin/prop $(B)/bin/prop_train $(B)/bin/soak $(B)/bin/load $(EXT) ## each harness can fail
+selftest: faults-selftest $(B)/bin/slt $(B)/bin/prop $(B)/bin/prop_train $(B)/bin/soak $(B)/bin/load $(B)/bin/limits $(EXT) ## each harness can fail
 	@$(RUN) tests/selftest.sh
 	@! $(B)/bin/prop --sabotage --core --cases 2000 >/dev/null || { echo "prop cannot fail" >&2; exit 1; }
 	@! $(B)/bin/prop_train --cases 300 --sabotage 1 >/dev/null || { echo "prop_train cannot fail" >&2; exit 1; }
 	@$(RUN) tests/soak/selftest.sh $(B)/bin
+	@! $(B)/bin/limits each --moments 1 --only trace --sabotage 1 >/dev/null || { echo "limits cannot fail" >&2; exit 1; }
 
 replay: $(FUZZERS:%=$(B)/bin/replay-%) ## every fuzzer over its kept inputs
 	@for f in $(FUZZERS); do $(RUN) $(B)/bin/replay-$$f tests/fuzz/corpus/$$f || exit 1; done
@@ -284,6 +293,29 @@ faults-selftest: $(B)/bin/io_errors $(B)/bin/power $(B)/bin/killed $(EXT)
 .PHONY: faults faults-static faults-selftest soak soak-io soak-power
 
 SANITIZED := unit test-static oom replay faults-static soak-quick-static
+
+# Statements that are interrupted, timed out and answered with stop, and SQLite's limits. Each
+# subject takes LIMITS_LEAST seconds at least and is ended LIMITS_MOMENTS times.
+LIMITS_MOMENTS ?= 9
+LIMITS_LEAST ?= 0.01
+SOAK_MOMENTS ?= 1000
+SOAK_LEAST ?= 0.3
+
+.PHONY: limits soak soak-interrupt
+limits: $(B)/bin/limits ## interrupts, time-outs and SQLite's limits, for each function
+	@$(RUN) $(B)/bin/limits each --moments $(LIMITS_MOMENTS) --least $(LIMITS_LEAST)
+	@$(RUN) $(B)/bin/limits length
+	@$(RUN) $(B)/bin/limits heap
+	@$(RUN) $(B)/bin/limits others
+
+soak: soak-interrupt ## what takes hours
+
+soak-interrupt: $(B)/bin/limits ## each function interrupted SOAK_MOMENTS times at random moments
+	@rm -f $(B)/tally-interrupt
+	@for mode in gaps interrupt progress question; do \
+	  echo "== $$mode"; $(B)/bin/limits $$mode --moments $(SOAK_MOMENTS) --least $(SOAK_LEAST) \
+	    --encoding o200k_base | tee $(B)/soak-$$mode.txt | grep -v FAILED; \
+	  tail -n 1 $(B)/soak-$$mode.txt | grep -q ', 0 failed$$' || exit 1; done
 
 asan: ## the tests under AddressSanitizer and LeakSanitizer
 	@rm -f build/asan/tally

@@ -135,7 +135,7 @@ int sqlite3_bpe_init(sqlite3 *db, char **error, const sqlite3_api_routines *api)
   seed();
   conn *c = sqlite3_malloc64(sizeof *c);
   if (!c) return SQLITE_NOMEM;
-  *c = (conn){.db = db, .refs = 1, .alloc = {.resize = resize}};
+  *c = (conn){.db = db, .refs = 1, .alloc = {.resize = resize, .ctx = c, .stop = interrupted}};
   int rc = register_functions(c, error);
   if (rc == SQLITE_OK) rc = register_aggregates(c, error);
   if (rc == SQLITE_OK) rc = register_modules(c, error);

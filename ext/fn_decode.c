@@ -26,11 +26,15 @@ static int decode(sqlite3_value *value, const call *k, failure *f, bpe_buffer *o
 
 /* D4: replaces the buffer's bytes by their repaired form, where they need one. */
 static int repair(conn *c, bpe_repair how, failure *f, bpe_buffer *b) {
-  if (bpe_utf8_valid(b->bytes ? b->bytes : (const uint8_t *)"", b->len)) return SQLITE_OK;
   bpe_buffer repaired;
   bpe_error e = {0};
+  bool valid;
+  const uint8_t *text = b->bytes ? b->bytes : (const uint8_t *)"";
+  bpe_status st = bpe_utf8_check(&c->alloc, text, b->len, &e, &valid);
+  if (st != BPE_OK) return fail_status(f, st, &e);
+  if (valid) return SQLITE_OK;
   bpe_buffer_init(&repaired, &c->alloc, b->limit);
-  const bpe_status st = bpe_utf8_repair(b->bytes, b->len, how, &e, &repaired);
+  st = bpe_utf8_repair(b->bytes, b->len, how, &e, &repaired);
   if (st != BPE_OK) {
     bpe_buffer_clear(&repaired);
     return fail_status(f, st, &e);

@@ -89,7 +89,11 @@ static int pad(const call *k, bpe_buffer *b, failure *f) {
   if (len == 0) return SQLITE_OK;
   uint8_t *p = bpe_buffer_reserve(b, len);
   if (!p) return fail_code(f, b->status == BPE_NOMEM ? SQLITE_NOMEM : SQLITE_TOOBIG);
-  for (size_t i = 0; i < len; i++) p[i] = (uint8_t)(id >> i % size * 8);
+  work w = {.f = f};
+  for (size_t i = 0; i < len; i++) {
+    if (work_stopped(&w, 1)) return f->rc;
+    p[i] = (uint8_t)(id >> i % size * 8);
+  }
   b->len += len;
   return SQLITE_OK;
 }

@@ -45,7 +45,7 @@ static void export_func(sqlite3_context *ctx, int argc, sqlite3_value **argv) {
     } else if (is_binary(format)) {
       sqlite3_result_blob64(ctx, b.bytes, b.len, sqlite3_free);
     } else {
-      sqlite3_result_text64(ctx, (const char *)b.bytes, b.len, sqlite3_free, SQLITE_UTF8);
+      result_buffer(ctx, &b);
     }
   }
   if (f.rc != SQLITE_OK) failure_to_context(&f, ctx);

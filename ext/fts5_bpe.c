@@ -106,8 +106,9 @@ static uint32_t fold_char(uint32_t c) {
 }
 
 /* Lower case in place; malformed bytes stay. */
-static void fold(uint8_t *s, size_t len) {
-  for (size_t i = 0, n; i < len; i += n) {
+static int fold(uint8_t *s, size_t len, failure *f) {
+  work w = {.f = f};
+  for (size_t i = 0, n; i < len && !work_stopped(&w, 4); i += n) {
     n = bpe_utf8_next(s + i, len - i);
     if (n == 1) {
       if (s[i] < 0x80) s[i] = (uint8_t)fold_char(s[i]);
@@ -122,6 +123,7 @@ static void fold(uint8_t *s, size_t len) {
       s[i + 2] = (uint8_t)(0x80 | (c & 0x3f));
     }
   }
+  return f->rc;
 }
 
 /* Whether the text begins with a digit or a letter of a script that writes words apart. */
@@ -133,7 +135,8 @@ static bool begins_word(const uint8_t *s, size_t len) {
 }
 
 /* What is tokenized: the text, or a copy, which the caller frees. *shift: bytes put before. */
-static int make_text(const fts_tokenizer *t, bytes in, uint8_t **copy, bytes *out, size_t *shift) {
+static int make_text(const fts_tokenizer *t, bytes in, failure *f, uint8_t **copy, bytes *out,
+                     size_t *shift) {
   *copy = NULL;
   *out = in;
   *shift = t->trim && begins_word(in.data, in.len) ? 1 : 0;
@@ -142,8 +145,8 @@ static int make_text(const fts_tokenizer *t, bytes in, uint8_t **copy, bytes *ou
   if (!s) return SQLITE_NOMEM;
   s[0] = ' ';
   memcpy(s + *shift, in.data, in.len);
-  if (t->fold) fold(s + *shift, in.len);
   *copy = s;
+  if (t->fold && fold(s + *shift, in.len, f) != SQLITE_OK) return f->rc;
   *out = (bytes){.data = s, .len = in.len + *shift};
   return SQLITE_OK;
 }
@@ -202,14 +205,16 @@ static int take(sink *k, const uint8_t *term, size_t len, size_t start, size_t s
   return take_without_nul(k, term, len, (int)start, (int)stop);
 }
 
-static int take_piece(sink *k, const bpe_model *m, const bpe_piece *p) {
+static int take_piece(sink *k, const bpe_model *m, const bpe_piece *p, failure *f) {
+  enum { TERM_WORK = 256 };
+  work w = {.f = f};
   size_t stop = p->start;
   int rc = SQLITE_OK;
   for (size_t i = 0; i < p->n_ids && rc == SQLITE_OK; i++) {
     const bpe_token t = bpe_model_token(m, bpe_model_find_id(m, p->ids[i]));
     const size_t start = stop;
     stop = p->stops ? p->stops[i] : p->special ? p->stop : start + t.len;
-    rc = take(k, t.bytes, t.len, start, stop);
+    rc = work_stopped(&w, TERM_WORK + t.len) ? f->rc : take(k, t.bytes, t.len, start, stop);
   }
   return rc;
 }
@@ -223,7 +228,7 @@ static int walk_text(const fts_tokenizer *t, tokenizer *tok, bytes text, sink *k
   bpe_status st = bpe_walk_new(tok->coder, &e, &w);
   if (st == BPE_OK) st = bpe_walk_start(w, text.data, text.len, &o, &e);
   while (st == BPE_OK && rc == SQLITE_OK && (st = bpe_walk_next(w, &p, &e)) == BPE_OK) {
-    rc = take_piece(k, tok->model, &p);
+    rc = take_piece(k, tok->model, &p, f);
   }
   bpe_walk_free(w);
   if (st != BPE_OK && st != BPE_DONE) rc = fail_status(f, st, &e);
@@ -243,7 +248,7 @@ static int fts_tokenize(Fts5Tokenizer *arg, void *ctx, int flags, const char *da
   (void)flags;
   int rc = tokenizer_get(t->c, t->name, &f, &tok); /* F6 */
   if (rc == SQLITE_OK) {
-    rc = make_text(t, given, &copy, &text, &k.shift);
+    rc = make_text(t, given, &f, &copy, &text, &k.shift);
     if (rc == SQLITE_OK) rc = walk_text(t, tok, text, &k, &f);
     sqlite3_free(copy);
     tokenizer_release(tok);

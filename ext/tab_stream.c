@@ -185,7 +185,9 @@ static int take_ids(stream_cursor *cur, const uint32_t *ids, size_t n, failure *
     cur->ids = more;
     cur->ids_cap = n;
   }
-  memcpy(cur->ids, ids, n * sizeof *ids);
+  work w = {.f = f};
+  for (size_t i = 0; i < n && !work_stopped(&w, 1); i++) cur->ids[i] = ids[i];
+  if (f->rc != SQLITE_OK) return f->rc;
   cur->n_ids = n;
   cur->at = 0;
   return SQLITE_OK;

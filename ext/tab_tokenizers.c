@@ -333,16 +333,16 @@ static int need_model(tokenizers_cursor *cur, catalogue *t, failure *f) {
   return f->rc;
 }
 
-static void special_tokens(const bpe_model *m, bpe_buffer *b) {
+static void special_tokens(const bpe_model *m, bpe_buffer *b, failure *f) {
+  work w = {.f = f};
   bpe_info info;
-  bool first = true;
   bpe_model_info(m, &info);
   bpe_buffer_append(b, "{", 1);
-  for (size_t i = 0; i < info.entry_count; i++) {
+  for (size_t i = 0; i < info.entry_count && b->status == BPE_OK; i++) {
     const bpe_token token = bpe_model_token(m, i);
+    if (work_stopped(&w, token.kind == BPE_TOKEN ? 4 : 64 + token.len)) break;
     if (token.kind == BPE_TOKEN) continue;
-    if (!first) bpe_buffer_append(b, ",", 1);
-    first = false;
+    if (b->len > 1) bpe_buffer_append(b, ",", 1);
     json_append_string(b, token.bytes, token.len);
     bpe_buffer_append(b, ":", 1);
     bpe_buffer_append_decimal(b, token.id);
@@ -350,16 +350,19 @@ static void special_tokens(const bpe_model *m, bpe_buffer *b) {
   bpe_buffer_append(b, "}", 1);
 }
 
-static void result_digest(const bpe_model *m, sqlite3_context *ctx) {
+static int result_digest(const bpe_model *m, sqlite3_context *ctx, failure *f) {
   static const char digits[] = "0123456789abcdef";
   uint8_t sum[32];
   char hex[64];
-  bpe_model_digest(m, sum);
+  bpe_error e = {0};
+  const bpe_status st = bpe_model_digest(m, &e, sum);
+  if (st != BPE_OK) return fail_status(f, st, &e);
   for (size_t i = 0; i < sizeof sum; i++) {
     hex[2 * i] = digits[sum[i] >> 4];
     hex[2 * i + 1] = digits[sum[i] & 15];
   }
   sqlite3_result_text(ctx, hex, (int)sizeof hex, SQLITE_TRANSIENT);
+  return SQLITE_OK;
 }
 
 /* The columns that are JSON. */
@@ -370,11 +373,11 @@ static int json_column(const tokenizers_cursor *cur, conn *c, sqlite3_context *c
   if (cur->model) bpe_model_info(cur->model, &info);
   bpe_buffer_init(&b, &c->alloc, (size_t)sqlite3_limit(c->db, SQLITE_LIMIT_LENGTH, -1));
   if (column == SPECIAL_TOKENS) {
-    special_tokens(cur->model, &b);
+    special_tokens(cur->model, &b, f);
   } else if (column == BOS) {
-    json_append_ids(&b, info.bos, info.n_bos);
+    json_append_ids(&b, info.bos, info.n_bos, f);
   } else if (column == EOS) {
-    json_append_ids(&b, info.eos, info.n_eos);
+    json_append_ids(&b, info.eos, info.n_eos, f);
   } else if (cur->fault) {
     bpe_buffer_append(&b, "{\"unsealed\":", 12);
     json_append_string(&b, cur->fault, strlen(cur->fault));
@@ -382,8 +385,8 @@ static int json_column(const tokenizers_cursor *cur, conn *c, sqlite3_context *c
   } else {
     bpe_buffer_append(&b, info.stats, info.stats_len);
   }
-  if (b.status == BPE_OK && b.len > 0) {
-    sqlite3_result_text64(ctx, (const char *)b.bytes, b.len, sqlite3_free, SQLITE_UTF8);
+  if (f->rc == SQLITE_OK && b.status == BPE_OK && b.len > 0) {
+    result_buffer(ctx, &b);
     return SQLITE_OK;
   }
   if (b.status != BPE_OK) fail_status(f, b.status, NULL);
@@ -409,7 +412,7 @@ static int model_column(tokenizers_cursor *cur, catalogue *t, sqlite3_context *c
   case PATTERN:
     sqlite3_result_text64(ctx, info.pattern, info.pattern_len, SQLITE_TRANSIENT, SQLITE_UTF8);
     break;
-  case DIGEST: result_digest(cur->model, ctx); break;
+  case DIGEST: return result_digest(cur->model, ctx, f);
   default: return json_column(cur, t->base.c, ctx, column, f);
   }
   return SQLITE_OK;

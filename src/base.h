@@ -10,6 +10,12 @@
 
 #include "bpe.h"
 
+#if defined(__GNUC__)
+#define NEVER_INLINE __attribute__((noinline))
+#else
+#define NEVER_INLINE
+#endif
+
 /* Records a failure, printf-style, unless one is recorded already, and returns its status.
 ** offset: as bpe_error has it. */
 #if defined(__GNUC__)
@@ -45,6 +51,55 @@ enum { CACHE_LINE = 64 };
 /* The first address on a cache line of its own in a block that has CACHE_LINE - 1 bytes to spare. */
 static inline void *cache_aligned(void *block) {
   return (void *)(((uintptr_t)block + CACHE_LINE - 1) & ~(uintptr_t)(CACHE_LINE - 1));
+}
+
+/* Counts long work, and asks whether to stop. A unit of work is to take a nanosecond or a few, so
+** that some PACE_STRIDE of them between two questions take about one millisecond.
+**
+**     pace p = pace_of(&alloc);
+**     for (...) { ...; if ((st = pace_add(&p, 4, e)) != BPE_OK) return st; }
+*/
+enum { PACE_STRIDE = 1 << 18 };
+
+typedef struct pace {
+  int (*stop)(void *ctx); /* NULL: never */
+  void *ctx;
+  size_t work;  /* since the last question */
+  bool stopped; /* stays */
+} pace;
+
+static inline pace pace_of(const bpe_alloc *a) {
+  return (pace){.stop = a->stop, .ctx = a->ctx};
+}
+
+bool pace_ask(pace *); /* true: stop */
+
+/* The same for a loop that has no status to return. */
+static inline bool pace_stopped(pace *p, size_t units) {
+  p->work += units;
+  return p->work >= PACE_STRIDE && pace_ask(p);
+}
+
+bpe_status set_stopped(bpe_error *);
+
+static inline bpe_status pace_add(pace *p, size_t units, bpe_error *e) {
+  return pace_stopped(p, units) ? set_stopped(e) : BPE_OK;
+}
+
+/* memcpy, and mem_zero of much memory: NULL with *e set where it failed or was stopped. */
+bpe_status pace_copy(pace *, void *to, const void *from, size_t len, bpe_error *);
+void *pace_zero(pace *, const bpe_alloc *, size_t count, size_t size, bpe_error *);
+
+/* Sorts n elements, of which equals may come in any order, in memory for as many more. Unlike
+** qsort it takes that from the allocator and can be stopped; the list is then in no order. */
+bpe_status pace_sort(pace *, const bpe_alloc *, void *list, size_t n, size_t size,
+                     int (*compare)(const void *, const void *), bpe_error *);
+
+/* For a loop that writes: whether it need not go on, because the buffer failed or is to stop, which
+** fails it. */
+static inline bool buffer_failed(bpe_buffer *b, pace *p, size_t units) {
+  if (pace_stopped(p, units) && b->status == BPE_OK) b->status = BPE_STOPPED;
+  return b->status != BPE_OK;
 }
 
 /* The buffer's status, with its failure recorded. */

@@ -38,6 +38,7 @@ typedef struct count_table {
   uint8_t *slab;        /* owned; of long pieces, each behind its length as a size_t */
   size_t slab_len, slab_cap;
   bool overflow; /* some count has passed COUNT_MAX */
+  pace *pace;    /* borrowed; NULL, or to be asked while a piece is copied: then it is full */
 } count_table;
 
 /* An empty table with room for n pieces and `bytes` of long ones. */

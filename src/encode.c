@@ -23,7 +23,8 @@ enum {
   PIECE_BYTES = 1 << 22,   /* memory of the table of pieces, unless said otherwise */
   STOP_INTERVAL = 1 << 16, /* bytes of text between two questions to stop */
   IDS_PER_RESERVE = 1024,
-  MOST_EXPECTED = 1 << 16 /* bytes of text whose ids have room made for them at first */
+  MOST_EXPECTED = 1 << 16, /* bytes of text whose ids have room made for them at first */
+  ID_WORK = 8              /* units, of a look at the token of an id */
 };
 
 enum phase { PHASE_BOS, PHASE_TEXT, PHASE_EOS, PHASE_DONE };
@@ -156,14 +157,16 @@ static bpe_status piece_ids(bpe_coder *c, const piece_text *x, size_t at, size_t
 }
 
 /* A model without some bytes: the first id that is none is an error naming its byte. `at`: start
-** of the piece in base. */
-static bpe_status check_bytes(bpe_walk *w, size_t at, const bpe_piece *p, bpe_error *e) {
-  const vocab *v = &w->coder->model->v;
+** of the piece in base; `normal`: NULL, or what turns places in base into those of the text. */
+static bpe_status check_bytes(const vocab *v, const uint8_t *base, size_t at, const bpe_piece *p,
+                              const bpe_walk_options *o, normal_text *normal, bpe_error *e) {
+  pace work = {.stop = o->stop, .ctx = o->stop_ctx};
   for (size_t i = 0; i < p->n_ids; i++) {
+    if (pace_stopped(&work, ID_WORK)) return set_error(e, BPE_STOPPED, at, "interrupted");
     if (p->ids[i] == BPE_NONE) {
-      const size_t place = w->mapped ? normal_source(&w->normal, at) : at;
+      const size_t place = normal != NULL ? normal_source(normal, at) : at;
       return set_error(e, BPE_BADTEXT, place, "no token for the byte at %zu: 0x%02x", place,
-                       w->base[at]);
+                       base[at]);
     }
     at += v->entries[vocab_find_id(v, p->ids[i])].len;
   }
@@ -177,13 +180,8 @@ bpe_status coder_piece(bpe_coder *c, const uint8_t *text, size_t len, const bpe_
   piece_text x;
   piece_text_init(&x, text, len);
   const bpe_status st = piece_ids(c, &x, p->start, p->stop - p->start, true, &p->ids, &p->n_ids, e);
-  size_t at = p->start;
-  for (size_t i = 0; st == BPE_OK && c->model->lacks_bytes && i < p->n_ids; i++) {
-    if (p->ids[i] == BPE_NONE)
-      return set_error(e, BPE_BADTEXT, at, "no token for the byte at %zu: 0x%02x", at, text[at]);
-    at += c->model->v.entries[vocab_find_id(&c->model->v, p->ids[i])].len;
-  }
-  return st;
+  if (st != BPE_OK || !c->model->lacks_bytes) return st;
+  return check_bytes(&c->model->v, text, p->start, p, o, NULL, e);
 }
 
 /* ---- The walk ------------------------------------------------------------------------------- */
@@ -258,13 +256,15 @@ static bpe_status map_piece(bpe_walk *w, size_t start, size_t stop, bpe_piece *p
   if (!mem_grow(&w->coder->alloc, (void **)&w->stops, &w->stops_cap, p->n_ids, sizeof *w->stops))
     return set_nomem(e);
   for (size_t i = 0; i < p->n_ids; i++) {
+    const bpe_status st = pace_add(&w->normal.pace, ID_WORK, e);
+    if (st != BPE_OK) return st;
     start += v->entries[vocab_find_id(v, p->ids[i])].len;
     w->stops[i] = place_in_text(w, p->special ? stop : start);
   }
   p->start = w->done;
   p->stop = w->done = place_in_text(w, stop);
   if (p->n_ids != 0) p->stops = w->stops;
-  return BPE_OK;
+  return pace_add(&w->normal.pace, 0, e);
 }
 
 bpe_status bpe_walk_start(bpe_walk *w, const void *text, size_t len, const bpe_walk_options *o,
@@ -313,7 +313,9 @@ static bpe_status next_piece(bpe_walk *w, bpe_piece *p, bpe_error *e) {
     c->merge.stop = w->options.stop;
     c->merge.stop_ctx = w->options.stop_ctx;
     st = piece_ids(c, &w->pieces, start, p->stop - start, true, &p->ids, &p->n_ids, e);
-    if (st == BPE_OK && c->model->lacks_bytes) st = check_bytes(w, start, p, e);
+    if (st == BPE_OK && c->model->lacks_bytes)
+      st = check_bytes(&c->model->v, w->base, start, p, &w->options, w->mapped ? &w->normal : NULL,
+                       e);
   }
   if (st == BPE_OK && w->mapped) st = map_piece(w, start, p->stop, p, e);
   return st;
@@ -440,6 +442,7 @@ static bpe_status count_stretch(bpe_walk *w, uint64_t most, uint64_t *sum, bpe_e
       *sum += n;
     }
     if (w->mapped) w->done = place_in_text(w, w->split.at);
+    if (st == BPE_OK) st = pace_add(&w->normal.pace, 0, e);
     if (st == BPE_OK) st = ask(w, w->mapped ? w->done : w->split.at, e);
   }
   if (c->unseen.n != 0) *sum += merge_unseen(c);
@@ -499,9 +502,13 @@ static bpe_status too_wide(size_t at, uint32_t id, bpe_error *e) {
 }
 
 /* Appends any number of ids, of a piece at `at`. */
-static ALWAYS_INLINE bpe_status append_ids(form f, size_t at, const uint32_t *ids, size_t n,
-                                           bpe_buffer *out, bpe_error *e) {
+static ALWAYS_INLINE bpe_status append_ids(form f, const bpe_walk *w, size_t at,
+                                           const uint32_t *ids, size_t n, bpe_buffer *out,
+                                           bpe_error *e) {
+  pace p = {.stop = w->options.stop, .ctx = w->options.stop_ctx};
   for (size_t i = 0; i < n;) {
+    if (i != 0 && pace_stopped(&p, IDS_PER_RESERVE * 4))
+      return set_error(e, BPE_STOPPED, at, "interrupted");
     const size_t stop = n - i < IDS_PER_RESERVE ? n : i + IDS_PER_RESERVE;
     uint8_t *const start = bpe_buffer_reserve(out, (stop - i) * most_bytes[f] + FORM_SLACK);
     if (start == NULL) return buffer_status(out, e);
@@ -537,11 +544,11 @@ static ALWAYS_INLINE bpe_status append_piece(form f, bpe_walk *w, size_t i, bpe_
   const piece_batch *b = &c->batch;
   const size_t at = (size_t)(b->probes[i].start - w->base);
   const merge_job *job = b->values[i] == 0 ? unseen_job(&c->unseen, i) : NULL;
-  if (job != NULL) return append_ids(f, at, job->ids, job->n, out, e);
+  if (job != NULL) return append_ids(f, w, at, job->ids, job->n, out, e);
   const uint32_t *ids;
   size_t n;
   const bpe_status st = piece_ids(c, &w->pieces, at, piece_length(b, i), true, &ids, &n, e);
-  return st == BPE_OK ? append_ids(f, at, ids, n, out, e) : st;
+  return st == BPE_OK ? append_ids(f, w, at, ids, n, out, e) : st;
 }
 
 /* Appends the ids of a batch. Keeping a piece may void the values of those behind it. */
@@ -579,7 +586,7 @@ static ALWAYS_INLINE bpe_status encode(form f, bpe_coder *c, const void *text, s
       if (st == BPE_OK) st = ask(w, w->split.at, e);
     }
     if (st == BPE_OK && (st = bpe_walk_next(w, &p, e)) == BPE_OK)
-      st = append_ids(f, p.start, p.ids, p.n_ids, out, e);
+      st = append_ids(f, w, p.start, p.ids, p.n_ids, out, e);
   }
   return st == BPE_DONE ? BPE_OK : st;
 }

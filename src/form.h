@@ -120,9 +120,9 @@ AVX2_TARGET static inline uint8_t *avx2_write_kept_32(const piece_table *t, cons
   for (size_t i = *at;;) {
     const __m256i eight = _mm256_loadu_si256((const __m256i *)(const void *)(values + i));
     const __m256i ids = _mm256_and_si256(eight, ids_only);
-    const __m256i single = _mm256_andnot_si256(
-        _mm256_cmpeq_epi32(ids, ids_only),
-        _mm256_cmpeq_epi32(_mm256_srli_epi32(eight, VALUE_BITS), one));
+    const __m256i single =
+        _mm256_andnot_si256(_mm256_cmpeq_epi32(ids, ids_only),
+                            _mm256_cmpeq_epi32(_mm256_srli_epi32(eight, VALUE_BITS), one));
     const unsigned others = ~(unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(single));
     const unsigned run = (unsigned)__builtin_ctz(others); /* at most 8 */
     _mm256_storeu_si256((__m256i *)(void *)to, ids);

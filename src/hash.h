@@ -56,16 +56,26 @@ static inline uint64_t hash_start(size_t len) {
   return hash_secret.c ^ len;
 }
 
-/* Good in all bits. */
-static inline uint64_t hash_bytes(const uint8_t *s, size_t len) {
-  uint64_t h = hash_start(len), w[2];
-  for (; len > 16; s += 16, len -= 16) {
+/* Goes on with the hash of bytes of which the last, 16 at most, are not yet at hand. */
+static inline uint64_t hash_part(uint64_t h, const uint8_t *s, size_t n_16) {
+  uint64_t w[2];
+  for (; n_16 > 0; n_16--, s += 16) {
     memcpy(w, s, 16);
     h = hash_step(h, w[0], w[1]);
   }
-  w[0] = w[1] = 0;
+  return h;
+}
+
+static inline uint64_t hash_end(uint64_t h, const uint8_t *s, size_t len) {
+  uint64_t w[2] = {0, 0};
   memcpy(w, s, len);
   return hash_step(hash_step(h, w[0], w[1]), 0, 0);
+}
+
+/* Good in all bits. */
+static inline uint64_t hash_bytes(const uint8_t *s, size_t len) {
+  const size_t n = len == 0 ? 0 : (len - 1) / 16;
+  return hash_end(hash_part(hash_start(len), s, n), s + 16 * n, len - 16 * n);
 }
 
 /* Of two numbers; good in its upper half. */

@@ -36,6 +36,9 @@ typedef struct importing {
   uint64_t *by_bytes, *by_id; /* owned; high half: hash, low half: index + 1 */
   size_t mask;
   uint32_t highest; /* id */
+  uint8_t *joined;  /* owned; scratch of import_find_joined */
+  size_t joined_cap;
+  pace pace; /* every token and merge counts its work here */
 } importing;
 
 const uint8_t *import_bytes(const importing *, size_t token);
@@ -52,7 +55,7 @@ size_t import_find_id(const importing *, uint32_t id);
 /* The special token of this name, or n_tokens. */
 size_t import_find_special(const importing *, const void *name, size_t len);
 /* The token `left` followed by `right`, or n_tokens. */
-size_t import_find_joined(const importing *, size_t left, size_t right);
+BPE_CHECK bpe_status import_find_joined(importing *, size_t left, size_t right, size_t *out);
 /* Hands a merge of tokens, by index, to the builder. */
 void import_merge(importing *, uint32_t rank, size_t left, size_t right, size_t result);
 /* The ids of the 256 single bytes: value, or GPT-2's rank, and first. */

@@ -44,7 +44,8 @@ static ALWAYS_INLINE void start(const vocab *v, lane *l, merge_job *j) {
   memset(l->key, 0xff, l->n_keys * sizeof *l->key);
   if (v->chars) {
     uint32_t to[SHORT_PIECE];
-    n = merge_start(v, s, n, l->symbol + 1, l->key + 1, to);
+    pace never = {0}; /* a short piece */
+    n = merge_start(v, s, n, l->symbol + 1, l->key + 1, to, &never);
     for (size_t i = 1; i < n; i++) l->key[i] = l->key[i] << SHORT_PLACE_BITS | (uint32_t)i;
   } else {
     for (size_t i = 0; i < n; i++) l->symbol[i + 1] = v->byte_ids[s[i]];

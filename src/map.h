@@ -59,7 +59,8 @@ typedef struct pair_map {
 } pair_map;
 
 /* A table for n merges, sorted by rank, which must stay, and of ids up to most_id. */
-bool pair_map_init(pair_map *, const bpe_alloc *, const vocab_merge *, size_t n, uint32_t most_id);
+BPE_CHECK bpe_status pair_map_init(pair_map *, const bpe_alloc *, const vocab_merge *, size_t n,
+                                   uint32_t most_id, pace *, bpe_error *);
 void pair_map_clear(pair_map *, const bpe_alloc *);
 
 /* Adds merge i, all before it being added. False: the pair is there already. */

@@ -29,7 +29,9 @@ enum {
   TAIL = 4,                 /* tokens taken back at first */
   FAN = 16,                 /* children of a tournament node */
   MAX_LEVELS = 9,           /* FAN^MAX_LEVELS > 2^32 */
-  STOP_INTERVAL = 1 << 16   /* bytes between two questions to stop */
+  STOP_INTERVAL = 1 << 16,  /* bytes between two questions to stop */
+  START_WORK = 8,           /* units, of a symbol to begin with */
+  MERGE_WORK = 64           /* and of a merge in a tournament */
 };
 
 void merge_scratch_clear(merge_scratch *m) {
@@ -43,9 +45,9 @@ void merge_scratch_clear(merge_scratch *m) {
 
 /* The same from characters, and where one is no token, from its bytes. */
 static size_t start_chars(const vocab *v, const uint8_t *s, size_t len, uint32_t *ids,
-                          uint32_t *rank, uint32_t *to) {
+                          uint32_t *rank, uint32_t *to, pace *p) {
   size_t n = 0;
-  for (size_t i = 0; i < len;) {
+  for (size_t i = 0; i < len && !pace_stopped(p, START_WORK);) {
     const size_t k = utf8_length(s + i, len - i);
     const size_t at = k == 0 ? v->n_entries : vocab_find_bytes(v, s + i, k);
     if (at != v->n_entries && !(v->entries[at].flags & ENTRY_UNUSED)) {
@@ -55,26 +57,29 @@ static size_t start_chars(const vocab *v, const uint8_t *s, size_t len, uint32_t
       for (const size_t end = i + (k == 0 ? 1 : k); i < end; i++) ids[n++] = v->byte_ids[s[i]];
     }
   }
-  for (size_t i = 0; i + 1 < n; i++) rank[i] = pair_map_find(&v->pairs, ids[i], ids[i + 1], &to[i]);
+  for (size_t i = 0; i + 1 < n && !pace_stopped(p, START_WORK); i++)
+    rank[i] = pair_map_find(&v->pairs, ids[i], ids[i + 1], &to[i]);
   return n;
 }
 
-/* The symbols of s, and the rank and result of each with the next. Returns their number. */
-static inline size_t start_symbols(const vocab *v, const uint8_t *s, size_t len, uint32_t *ids,
-                                   uint32_t *rank, uint32_t *to) {
-  if (v->chars) return start_chars(v, s, len, ids, rank, to);
-  for (size_t i = 0; i < len; i++) ids[i] = v->byte_ids[s[i]];
-  for (size_t i = 0; i + 1 < len; i++) {
-    const byte_pair p = v->byte_pairs[s[i] << 8 | s[i + 1]];
-    rank[i] = p.order;
-    to[i] = p.id;
-  }
-  return len;
+/* The same of a short piece. Apart, so that merging bytes does not pay for the pace. */
+static NEVER_INLINE size_t start_few_chars(const vocab *v, const uint8_t *s, size_t len,
+                                           uint32_t *ids, uint32_t *rank, uint32_t *to) {
+  pace nobody = {.stop = NULL};
+  return start_chars(v, s, len, ids, rank, to, &nobody);
 }
 
 size_t merge_start(const vocab *v, const uint8_t *s, size_t len, uint32_t *ids, uint32_t *rank,
-                   uint32_t *to) {
-  return start_symbols(v, s, len, ids, rank, to);
+                   uint32_t *to, pace *p) {
+  if (v->chars) return start_chars(v, s, len, ids, rank, to, p);
+  for (size_t i = 0; i < len && !pace_stopped(p, 2); i++) {
+    ids[i] = v->byte_ids[s[i]];
+    if (i + 1 == len) break;
+    const byte_pair x = v->byte_pairs[s[i] << 8 | s[i + 1]];
+    rank[i] = x.order;
+    to[i] = x.id;
+  }
+  return len;
 }
 
 /* Place of the least of r[0 .. n), the first of equals; n > 0. */
@@ -105,7 +110,7 @@ static size_t merge_short(const vocab *v, const uint8_t *s, size_t len, uint32_t
   uint32_t symbol[PLACES], to[PLACES], key[PLACES], least[PLACES / GROUP];
   const uint32_t none = BPE_NONE << SHORT_PLACE_BITS;
   size_t n = len;
-  if (v->chars) n = start_chars(v, s, len, symbol + 1, key + 1, to + 1);
+  if (v->chars) n = start_few_chars(v, s, len, symbol + 1, key + 1, to + 1);
   else
     for (size_t i = 0; i < n; i++) symbol[i + 1] = v->byte_ids[s[i]];
   for (size_t i = 1; i < n; i++) {
@@ -205,7 +210,9 @@ static bpe_status merge_window(const vocab *v, merge_scratch *m, const uint8_t *
   uint32_t *to = m->window, *next = to + len, *prev = next + len;
   tournament t;
   t.level[0] = prev + len;
-  const size_t n_start = start_symbols(v, s, len, ids, t.level[0], to);
+  pace p = {.stop = m->stop, .ctx = m->stop_ctx};
+  const size_t n_start = merge_start(v, s, len, ids, t.level[0], to, &p);
+  if (p.stopped) return set_stopped(e);
   for (size_t i = 0; i < n_start; i++) {
     next[i] = (uint32_t)i + 1;
     prev[i] = (uint32_t)i - 1;
@@ -215,6 +222,7 @@ static bpe_status merge_window(const vocab *v, merge_scratch *m, const uint8_t *
   for (;;) {
     const size_t i = tournament_least(&t);
     if (t.level[0][i] == BPE_NONE) break;
+    if (pace_stopped(&p, MERGE_WORK)) return set_stopped(e);
     const uint32_t gone = next[i];
     ids[i] = to[i];
     next[i] = next[gone];

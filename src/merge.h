@@ -32,9 +32,10 @@ typedef struct merge_scratch {
 void merge_scratch_clear(merge_scratch *);
 
 /* Where merging s begins: its symbols, and the rank and result of each with the next one, which the
-** last does not have. Room for len in each; returns their number. */
+** last does not have. Room for len in each; returns their number. Of no use once the pace is
+** stopped. */
 size_t merge_start(const vocab *, const uint8_t *s, size_t len, uint32_t *ids, uint32_t *rank,
-                   uint32_t *to);
+                   uint32_t *to, pace *);
 
 /* Merges s into scratch->ids[0 .. *n - 1]. A byte that is no token and was not merged away is
 ** BPE_NONE there. len > 0. */

@@ -85,8 +85,8 @@ typedef struct piece_batch {
   size_t n, n_missed, n_long;
   piece_probe probes[PIECES_BATCH + 1]; /* of the last, only start: where the piece before ends */
   uint32_t values[PIECES_BATCH + PIECES_WIDE]; /* behind the last: 0 */
-  uint32_t missed[2 * PIECES_BATCH]; /* indices of those whose value is 0, in no order */
-  uint32_t longs[PIECES_BATCH];      /* indices of those with more bytes than a key holds */
+  uint32_t missed[2 * PIECES_BATCH];           /* indices of those whose value is 0, in no order */
+  uint32_t longs[PIECES_BATCH]; /* indices of those with more bytes than a key holds */
 } piece_batch;
 
 static inline size_t piece_length(const piece_batch *b, size_t i) {

@@ -27,7 +27,7 @@ bpe_status special_new(const bpe_alloc *, bpe_error *, bpe_finder **out);
 ** id. flags: those of enum entry_flag that say how a name is found. */
 bpe_status special_add(bpe_finder *, const void *name, size_t len, uint32_t id, unsigned flags,
                        bpe_error *);
-void special_seal(bpe_finder *);
+BPE_CHECK bpe_status special_seal(bpe_finder *, bpe_error *);
 /* Hangs the names that are looked for in normalized text behind the others; it is moved. */
 void special_set_late(bpe_finder *, bpe_finder *late);
 const bpe_finder *special_late(const bpe_finder *); /* NULL: there are none */

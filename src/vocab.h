@@ -79,7 +79,7 @@ typedef struct vocab {
 void vocab_clear(vocab *);
 
 /* Puts the entries in order of id, so that vocab_find_id finds them. */
-void vocab_sort(vocab *);
+BPE_CHECK bpe_status vocab_sort(vocab *, pace *, bpe_error *);
 
 /* Sorts, checks and indexes what a builder has put into entries, slab, merges and counts. */
 bpe_status vocab_seal(vocab *, bpe_error *);

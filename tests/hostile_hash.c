@@ -308,7 +308,9 @@ static bool fill_pairs(const void *set) {
   uint32_t id;
   for (size_t i = 0; i < N_PAIRS; i++)
     merges[i] = (vocab_merge){(uint32_t)i, p->left[i], p->right[i], PAIR_IDS + (uint32_t)i};
-  if (!pair_map_init(&m, &unit_alloc, merges, N_PAIRS, PAIR_IDS + N_PAIRS)) abort();
+  pace nobody = {0};
+  if (pair_map_init(&m, &unit_alloc, merges, N_PAIRS, PAIR_IDS + N_PAIRS, &nobody, NULL) != BPE_OK)
+    abort();
   for (size_t i = 0; i < N_PAIRS; i++) wrong += !pair_map_add(&m, i);
   for (size_t i = 0; i < N_PAIRS; i++) {
     wrong += pair_map_find(&m, p->left[i], p->right[i], &id) != i || id != merges[i].id;

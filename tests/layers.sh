@@ -9,6 +9,8 @@ set -u
 cd "$(dirname "$0")/.." || exit 1
 table='
 base:
+sort: base
+json: base
 cpu:
 utf8: base cpu
 unicode:

@@ -45,7 +45,7 @@ static inline void *counted_resize(void *ctx, void *p, size_t n) {
 }
 
 static counted unit_memory;
-static const bpe_alloc unit_alloc = {counted_resize, &unit_memory};
+static const bpe_alloc unit_alloc = {.resize = counted_resize, .ctx = &unit_memory};
 
 /* From now on the k-th request fails; 0: none does. */
 static inline void unit_fail(size_t k, bool sticky) {

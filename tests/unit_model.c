@@ -9,7 +9,7 @@
 
 static void digest_hex(const bpe_model *m, char out[65]) {
   uint8_t digest[32];
-  bpe_model_digest(m, digest);
+  CHECK(bpe_model_digest(m, NULL, digest) == BPE_OK);
   for (int i = 0; i < 32; i++) snprintf(out + 2 * i, 3, "%02x", digest[i]);
 }
 
