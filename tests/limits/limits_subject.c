@@ -251,7 +251,7 @@ const subject subjects[] = {
     {"pieces", "SELECT count(*), sum(stop) FROM bpe_pieces(?1)", NULL, NULL,
      "SELECT count(*) FROM bpe_pieces('a b')", make_words, 4 * MB, 50 * MB, true, false},
     {"pieces of one run", "SELECT count(*) FROM bpe_pieces(?1, 'gpt2', '{\"pattern\":\"words\"}')",
-     NULL, NULL, "SELECT count(*) FROM bpe_pieces('a b')", make_run, 1 * MB, 50 * MB, true, false},
+     NULL, NULL, "SELECT count(*) FROM bpe_pieces('a b')", make_run, 1 * MB, 20 * MB, true, false},
     {"pieces by a regex", "SELECT count(*) FROM bpe_pieces(?1, 'gpt2', '{\"regex\":\"[^ ]+ ?\"}')",
      NULL, NULL, "SELECT count(*) FROM bpe_pieces('a b')", make_words, 4 * MB, 50 * MB, true,
      false},
