@@ -251,7 +251,7 @@ const subject subjects[] = {
     {"pieces", "SELECT count(*), sum(stop) FROM bpe_pieces(?1)", NULL, NULL,
      "SELECT count(*) FROM bpe_pieces('a b')", make_words, 4 * MB, 50 * MB, true, false},
     {"pieces of one run", "SELECT count(*) FROM bpe_pieces(?1, 'gpt2', '{\"pattern\":\"words\"}')",
-     NULL, NULL, "SELECT count(*) FROM bpe_pieces('a b')", make_run, 1 * MB, 50 * MB, true, false},
+     NULL, NULL, "SELECT count(*) FROM bpe_pieces('a b')", make_run, 1 * MB, 20 * MB, true, false},
     {"pieces by a regex", "SELECT count(*) FROM bpe_pieces(?1, 'gpt2', '{\"regex\":\"[^ ]+ ?\"}')",
      NULL, NULL, "SELECT count(*) FROM bpe_pieces('a b')", make_words, 4 * MB, 50 * MB, true,
      false},
@@ -306,7 +306,7 @@ const subject subjects[] = {
     {"store plain", "INSERT INTO bpe_tokenizers(name, source) VALUES('new', ?1)", NULL, REMOVE,
      STORED, make_plain, 400000, 8 * MB, false, false},
     {"store airy json", "INSERT INTO bpe_tokenizers(name, source) VALUES('new', ?1)", NULL, REMOVE,
-     STORED, make_airy, 1 * MB, 200 * MB, false, false},
+     STORED, make_airy, 1 * MB, 40 * MB, false, false},
     {"seal", "UPDATE bpe_tokenizers SET sealed = 1 WHERE name = 'open'",
      "UPDATE bpe_model SET digest = NULL WHERE name = 'open'", NULL,
      "SELECT count(*) FROM bpe_model_vocab WHERE model_id = (SELECT id FROM bpe_model WHERE name ="
