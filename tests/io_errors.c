@@ -265,10 +265,9 @@ static void look_around(void *ctx) {
   bool own = false;
   if (!a->outer) a->in_schema = true; /* it is being prepared */
   for (sqlite3_stmt *s = NULL; (s = sqlite3_next_stmt(a->db, s)) != NULL;) {
-    const char *sql = sqlite3_sql(s); /* NULL: reads a BLOB */
-    if (s == a->outer || !sqlite3_stmt_busy(s) || !sql) continue;
-    if (strstr(sql, ".bpe_model")) own = true;
-    if (strstr(sql, "sqlite_master ORDER BY rowid")) a->in_schema = true;
+    if (s == a->outer || !sqlite3_stmt_busy(s)) continue;
+    if (sqlite3_sql(s)) own = true;
+    else a->in_schema = true; /* a statement without a text is SQLite's own */
   }
   a->in_own = own && (a->n_refused == 0 || a->in_own);
   a->n_refused++;
@@ -370,6 +369,8 @@ static void check_after_failure(attempt *a, int failed, int code, bool commit) {
   const series *s = a->s;
   loaded *t = s->t;
   int again, rc;
+  /* FTS5 keeps a BLOB open, for which SQLite repeats the error once, whoever reads next. */
+  if (s->sc->full_text) sqlite3_exec(a->db, "SELECT count(*) FROM docs", NULL, NULL, NULL);
   int now = state_after(a, failed, code, &again);
   check_state(a, a->db, s->states[now], "after it");
   if (!sqlite3_get_autocommit(a->db)) {
