@@ -206,17 +206,18 @@ static void read_alone(worker *w, history *h, const char *name) {
   if (!is_busy(w) && explained(w, h, first, atomic_load(&h->begun), t)) right(w);
 }
 
-/* In a transaction: what the catalogue shows is what answers, then and later. */
+/* In a transaction: what the catalogue shows is what answers, then and later. Busy is possible: the
+** question looks into the attached file as well, which the transaction has not read before. */
 static void read_within(worker *w, history *h, const char *name) {
   int state;
   ask(w, "BEGIN", "");
   const unsigned long first = atomic_load(&h->done);
   ask_state(w, name, &state);
   bool ok = !is_busy(w) && explained(w, h, first, atomic_load(&h->begun), -1);
-  const bool busy = is_busy(w);
   for (int i = 0; ok && i < 2; i++) {
     const int t = (int)below(w, TEXTS);
     ask(w, "SELECT bpe_encode(?1, ?2)", "nt", &texts[t], name);
+    if (is_busy(w)) break;
     if (state == ABSENT) {
       ok = w->code == SQLITE_ERROR && strstr(w->message, "no such tokenizer");
     } else {
@@ -226,8 +227,7 @@ static void read_within(worker *w, history *h, const char *name) {
     else wrong(w, "%s is not %d in its transaction: %d %s", name, state, w->code, w->message);
     if (i == 0) sqlite3_sleep((int)below(w, 3));
   }
-  end_reading(w);
-  if (busy) w->code = SQLITE_BUSY;
+  end_reading(w); /* and leaves the code */
 }
 
 void read_other(worker *w) {

@@ -32,7 +32,7 @@
 
 #include "../test.h"
 
-enum { LATEST_SECONDS = 90 };
+enum { LATEST_SECONDS = 300 };
 
 const char *const kind_names[N_KINDS] = {
 #define NAME_KIND(name) #name,
@@ -78,7 +78,9 @@ static void *work(void *arg) {
   w->kind = K_reconnect;
   if (!worker_open(w) || !own_recover(w)) return NULL;
   while (!atomic_load(&w->s->stop)) {
-    const uint32_t which = atomic_load(&w->s->late) ? 75 + below(w, 25) : below(w, 100);
+    const bool late = atomic_load(&w->s->late);
+    const uint32_t which = late ? 50 + below(w, 50) : below(w, 100);
+    if (late) sqlite3_busy_timeout(w->db, 10000); /* what is missing shall come */
     w->op++;
     w->code = SQLITE_OK;
     if (w->s->sabotage == 7) unguarded++;
@@ -145,7 +147,10 @@ static bool all_happened(const shared *s) {
 
 static bool is_over(shared *s, double began) {
   const double t = now() - began;
-  if (t >= options.seconds && s->sabotage > 0) return true;
+  if (s->sabotage == 1 || s->sabotage == 2 || s->sabotage == 5) { /* which workers have to see */
+    return atomic_load(&s->failures) > 0 || t >= LATEST_SECONDS;
+  }
+  if (s->sabotage > 0) return t >= options.seconds;
   if (t >= options.seconds) atomic_store(&s->late, true);
   if (atomic_load(&s->failures) > 1000) return true;
   return t >= options.seconds && (all_happened(s) || t >= options.seconds + LATEST_SECONDS);
