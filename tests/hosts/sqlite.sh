@@ -92,11 +92,11 @@ built() {
   build_extension clang clang ''
   build_extension newest-headers "$cc" "$hosts/sqlite-newest"
   build_extension oldest-headers "$cc" "$hosts/sqlite-oldest"
-  for name in clang newest-headers oldest-headers; do
-    ext=./$hosts/ext-$name/bpe
+  for way in clang newest-headers oldest-headers; do
+    ext=./$hosts/ext-$way/bpe
     for which in oldest newest; do
       library "$which"
-      try "$name on $which: smoke" with build/bin/slt --ext "$ext" "$is" "$smoke"
+      try "$way on $which: smoke" with build/bin/slt --ext "$ext" "$is" "$smoke"
       rm -f "$is"
     done
   done
