@@ -146,8 +146,8 @@ is_file() {
   {
     printf 'query T\nSELECT sqlite_version()\n----\n%s\n' "$version"
     for option; do
-      printf "\nquery I\nSELECT count(*) FROM pragma_compile_options WHERE compile_options = '%s'\n----\n1\n" \
-        "$option"
+      printf '\nquery I\nSELECT count(*) FROM pragma_compile_options\n'
+      printf "WHERE compile_options = '%s'\n----\n1\n" "$option"
     done
   } >"$is"
 }

@@ -98,15 +98,16 @@ build_sqlite() {
 [ -f "$here/lib/libjansson.a" ] || build_rest
 [ -x "$here/sqlite3" ] || build_sqlite
 
-# ---- The extension and the tests -------------------------------------------------------------------
+# ---- The extension and the tests -----------------------------------------------------------------
 
 lib=$(pwd)/$here/lib
 units='unit_train unit_count unit_encode unit_regex unit_normalize unit_import_hf'
 # shellcheck disable=SC2046
 must make --no-print-directory -j2 B="$here" EXT="$here/bpe.so" CC=musl-gcc WERROR=-Werror \
   CFLAGS="-O2 -isystem $here/include" PCRE2_LIB="$lib/libpcre2-8.a" YAJL_LIB="$lib/libyajl_s.a" \
-  UTF8PROC_LIB="$lib/libutf8proc.a" SQLITE_LIBS="-L$lib -lsqlite3 -Wl,-rpath,$lib" LDFLAGS="-L$lib" \
-  "$here/bpe.so" $(for x in $units slt vectors bugs store_c prop_train; do echo "$here/bin/$x"; done)
+  UTF8PROC_LIB="$lib/libutf8proc.a" LDFLAGS="-L$lib" \
+  SQLITE_LIBS="-L$lib -lsqlite3 -Wl,-rpath,$lib" "$here/bpe.so" \
+  $(for x in $units slt vectors bugs store_c prop_train; do echo "$here/bin/$x"; done)
 ! readelf -d "$here/bpe.so" | grep -q 'libc.so.6' || die "bpe.so wants glibc"
 readelf -l "$here/sqlite3" | grep -q ld-musl || die "the shell is not musl's"
 

@@ -62,7 +62,8 @@ function check(run, { option, head, sql, expected }) {
   try {
     rows = run(sql);
   } catch (e) {
-    const wanted = head.startsWith('statement error ') ? head.slice('statement error '.length) : null;
+    const prefix = 'statement error ';
+    const wanted = head.startsWith(prefix) ? head.slice(prefix.length) : null;
     return wanted && e.message.includes(wanted) ? null : `${e.name}: ${e.message}`;
   }
   if (head.startsWith('statement')) return head === 'statement ok' ? null : 'no error';
@@ -89,7 +90,7 @@ function ownChecks(run) {
   ];
 }
 
-// ---- Hosts: each gives a function from SQL and values to rows ------------------------------------
+// ---- Hosts: each gives a function from SQL and values to rows -----------------------------------
 
 const hosts = {
   'better-sqlite3': (extension) => {

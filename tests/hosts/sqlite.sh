@@ -48,9 +48,9 @@ library() {
       is_file 3.54.1 THREADSAFE=1
       ;;
     trimmed)
-      need clang
+      need clang # which takes a minute for it with -O1
       sqlite_source newest
-      sqlite_library "$hosts/sqlite-newest/sqlite3.c" "$on" clang $holes
+      sqlite_library "$hosts/sqlite-newest/sqlite3.c" "$on" clang -O0 $holes
       is_file 3.54.1 THREADSAFE=2 OMIT_PROGRESS_CALLBACK OMIT_DEPRECATED OMIT_SHARED_CACHE DQS=0
       ;;
     single)
@@ -92,11 +92,11 @@ built() {
   build_extension clang clang ''
   build_extension newest-headers "$cc" "$hosts/sqlite-newest"
   build_extension oldest-headers "$cc" "$hosts/sqlite-oldest"
-  for name in clang newest-headers oldest-headers; do
-    ext=./$hosts/ext-$name/bpe
+  for way in clang newest-headers oldest-headers; do
+    ext=./$hosts/ext-$way/bpe
     for which in oldest newest; do
       library "$which"
-      try "$name on $which: smoke" with build/bin/slt --ext "$ext" "$is" "$smoke"
+      try "$way on $which: smoke" with build/bin/slt --ext "$ext" "$is" "$smoke"
       rm -f "$is"
     done
   done
