@@ -342,12 +342,13 @@ static answers ask(void) {
   for (int i = 0; i < 500 && ok; i++)
     ok = bpe_trainer_add(t, text + i % 20, sizeof text - 1 - (size_t)(i % 20), 1 + (uint64_t)i % 3,
                          NULL) == BPE_OK;
-  if (CHECK(ok && bpe_trainer_finish(t, NULL, &m) == BPE_OK)) bpe_model_digest(m, a.trained);
+  if (CHECK(ok && bpe_trainer_finish(t, NULL, &m) == BPE_OK))
+    CHECK(bpe_model_digest(m, NULL, a.trained) == BPE_OK);
   bpe_trainer_free(t);
   bpe_model_free(m);
   const char *merges = "{\"pattern\":\"gpt2\",\"merges\":[[97,116],[104,101],[116,257],[99,256]]}";
   if (CHECK(bpe_import(&unit_alloc, merges, strlen(merges), NULL, 0, NULL, NULL, &m) == BPE_OK))
-    bpe_model_digest(m, a.imported);
+    CHECK(bpe_model_digest(m, NULL, a.imported) == BPE_OK);
   bpe_model_free(m);
   for (int which = 0; bpe_builtin_name(which) != NULL; which++) {
     ok = bpe_builtin_load(&unit_alloc, which, NULL, &m) == BPE_OK &&
