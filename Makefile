@@ -38,7 +38,9 @@ GLUE_STATIC := $(patsubst ext/%.c,$(B)/static/%.o,$(wildcard ext/*.c))
 ORACLE := $(patsubst tests/%.c,$(B)/tests/%.o,$(wildcard tests/oracle*.c))
 SLT := $(patsubst tests/%.c,$(B)/tests/%.o,$(wildcard tests/slt*.c))
 PROP := $(patsubst tests/%.c,$(B)/tests/%.o,$(filter-out tests/prop_window.c tests/prop_train.c,$(wildcard tests/prop*.c)))
-PROP_WINDOW := $(B)/tests/prop_window.o $(B)/tests/prop_subject.o $(B)/tests/prop_text.o
+PROP_WINDOW := $(B)/tests/prop_window.o $(B)/tests/window_check.o $(B)/tests/prop_subject.o $(B)/tests/prop_text.o
+# What fuzz targets compare with.
+TWIN := $(ORACLE) $(patsubst %,$(B)/tests/%.o,prop_check prop_subject prop_text window_check)
 BENCH := $(patsubst tests/bench/%.c,$(B)/bench/%.o,$(wildcard tests/bench/*.c))
 UNITS := $(patsubst tests/%.c,$(B)/bin/%,$(wildcard tests/unit_*.c))
 FUZZERS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -78,7 +80,7 @@ $(B)/static/%.o: ext/%.c
 
 $(B)/tests/%.o: tests/%.c
 	@mkdir -p $(@D)
-	$(CC) $(FLAGS) $(SQLITE_CFLAGS) -c -o $@ $<
+	$(CC) $(FLAGS) $(UNGUARDED) $(SQLITE_CFLAGS) -c -o $@ $<
 
 $(B)/tests-static/%.o: tests/%.c
 	@mkdir -p $(@D)
@@ -134,7 +136,7 @@ $(B)/bin/bugs-static: $(B)/tests-static/bugs.o $(GLUE_STATIC) $(CORE)
 	$(LINK)
 $(B)/bin/store_c-static: $(B)/tests-static/store_c.o $(GLUE_STATIC) $(CORE)
 	$(LINK)
-$(B)/bin/replay-%: $(B)/fuzz/fuzz_%.o $(B)/fuzz/replay.o $(ORACLE) $(GLUE_STATIC) $(CORE)
+$(B)/bin/replay-%: $(B)/fuzz/fuzz_%.o $(B)/fuzz/replay.o $(TWIN) $(GLUE_STATIC) $(CORE)
 	$(LINK)
 $(B)/bin/bench: $(BENCH)
 	$(LINK)
@@ -261,10 +263,13 @@ valgrind: $(B)/bin/slt $(B)/bin/unit_merge $(B)/bin/unit_encode $(EXT) ## SQL te
 	  $(VALGRIND_TESTS)
 	@tests/run.sh --sum $(B)/tally-valgrind
 
-FUZZ_FLAGS := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
+# The slow twins are not what is fuzzed: no sanitizer, and no coverage that would lead to them.
+FUZZ_BUILD := CC=clang B=build/fuzz-clang CFLAGS="-O2 -g -DBPE_PIECE_BYTES=65536" \
+  SANITIZE="-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all" \
+  UNGUARDED="-fno-sanitize=all"
 
 fuzz: ## libFuzzer over every surface, SECONDS=30 each (needs clang)
-	@$(MAKE) --no-print-directory CC=clang B=build/fuzz-clang CFLAGS="$(FUZZ_FLAGS)" fuzz-run
+	@$(MAKE) --no-print-directory $(FUZZ_BUILD) fuzz-run
 
 .PHONY: fuzz-run
 fuzz-run: $(FUZZERS:%=$(B)/bin/fuzzer-%)
@@ -273,9 +278,14 @@ fuzz-run: $(FUZZERS:%=$(B)/bin/fuzzer-%)
 	    $$(test ! -f tests/fuzz/$$f.dict || echo -dict=tests/fuzz/$$f.dict) \
 	    $(B)/corpus-$$f tests/fuzz/corpus/$$f || exit 1; done
 
-$(B)/bin/fuzzer-%: $(B)/fuzz/fuzz_%.o $(ORACLE) $(GLUE_STATIC) $(CORE)
+$(B)/bin/fuzzer-%: $(B)/fuzz/fuzz_%.o $(TWIN) $(GLUE_STATIC) $(CORE)
 	@mkdir -p $(@D)
 	$(CC) -fsanitize=fuzzer,address,undefined -o $@ $^ $(TEST_LIBS)
+
+fuzz-coverage: ## lines of src/ and ext/ that the kept inputs reach (needs clang and llvm)
+	@$(MAKE) --no-print-directory CC=clang B=build/fuzz-coverage CFLAGS="-O1 -g" \
+	  SANITIZE="-fprofile-instr-generate -fcoverage-mapping" $(FUZZERS:%=build/fuzz-coverage/bin/replay-%)
+	@tests/fuzz/coverage.sh build/fuzz-coverage/bin build/fuzz-coverage $(CORPUS)
 
 test-fixtures: $(B)/bin/vectors $(B)/bin/import_fixtures $(B)/bin/train_reference $(EXT) ## texts of public test suites, kept outside the tree: FIXTURES=folder
 	@test -n "$(FIXTURES)" || { echo "test-fixtures: say FIXTURES=folder" >&2; exit 1; }

@@ -517,19 +517,23 @@ static void choose_alphabet(prop_subject *s, prop_rng *rng, bool chain) {
 }
 
 bool prop_subject_random(prop_subject *s, prop_world *w, uint64_t seed, uint64_t number) {
+  prop_rng rng = prop_seed(seed, ~number);
+  return prop_subject_make(s, w, &rng, number);
+}
+
+bool prop_subject_make(prop_subject *s, prop_world *w, prop_rng *rng, uint64_t number) {
   static bool compared;
   static const char *const families[] = {"rank file", "rank file", "chain"};
-  prop_rng rng = prop_seed(seed, ~number);
   *s = (prop_subject){.is_random = true};
-  maker m = {.rng = &rng, .s = s, .b = bpe_builder_new(&w->alloc)};
-  const uint32_t family = prop_below(&rng, 6);
-  choose_alphabet(s, &rng, family == 2);
+  maker m = {.rng = rng, .s = s, .b = bpe_builder_new(&w->alloc)};
+  const uint32_t family = prop_below(rng, 6);
+  choose_alphabet(s, rng, family == 2);
   s->source.long_often = true;
   s->oracle.vocab = oracle_vocab_new();
   if (family < 2) make_rank_file(&m);
   else make_merge_list(&m, family == 2);
   make_specials(&m);
-  const choice pattern = choose_pattern(&rng);
+  const choice pattern = choose_pattern(rng);
   s->oracle.regex = prop_world_regex(w, pattern.published);
   bpe_builder_pattern(m.b, pattern.text, strlen(pattern.text), pattern.is_regex);
   snprintf(s->name, sizeof s->name, "random %s %llu, %u ids%s, pattern %.60s",

@@ -66,6 +66,8 @@ typedef struct prop_subject {
 /* False, with a line on stdout: the core refused what it must accept. */
 bool prop_subject_builtin(prop_subject *, prop_world *, const char *name);
 bool prop_subject_random(prop_subject *, prop_world *, uint64_t seed, uint64_t number);
+/* The same from numbers under way; `number` is only part of its name. */
+bool prop_subject_make(prop_subject *, prop_world *, prop_rng *, uint64_t number);
 void prop_subject_clear(prop_subject *);
 /* Throws the coders away, and all they remember, for new ones. */
 bool prop_subject_forget(prop_subject *);
