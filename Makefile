@@ -264,7 +264,7 @@ valgrind: $(B)/bin/slt $(B)/bin/unit_merge $(B)/bin/unit_encode $(EXT) ## SQL te
 	@tests/run.sh --sum $(B)/tally-valgrind
 
 # The slow twins are not what is fuzzed: no sanitizer, and no coverage that would lead to them.
-FUZZ_BUILD := CC=clang B=build/fuzz-clang CFLAGS="-O2 -g -DBPE_PIECE_BYTES=65536" \
+FUZZ_BUILD := CC=clang B=build/fuzz-clang CFLAGS="-O2 -g -DBPE_SMALL" \
   SANITIZE="-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all" \
   UNGUARDED="-fno-sanitize=all"
 

@@ -19,14 +19,9 @@
 #include "form.h"
 #include "pieces.h"
 
-/* Memory of the table of pieces, unless said otherwise. Fuzzers set less: a table is zeroed for
-** each tokenizer, and most of theirs encode one short text. */
-#ifndef BPE_PIECE_BYTES
-#define BPE_PIECE_BYTES (1 << 22)
-#endif
-
 enum {
-  STOP_INTERVAL = 1 << 16, /* bytes of text between two questions to stop */
+  PIECE_BYTES = USUALLY(1 << 22, 1 << 16), /* of the table of pieces, unless said otherwise */
+  STOP_INTERVAL = 1 << 16,                 /* bytes of text between two questions to stop */
   IDS_PER_RESERVE = 1024,
   MOST_EXPECTED = 1 << 16 /* bytes of text whose ids have room made for them at first */
 };
@@ -78,8 +73,7 @@ bpe_status bpe_coder_new(const bpe_model *m, size_t piece_bytes, bpe_error *e, b
   c->alloc = c->merge.alloc = m->alloc;
   c->walk.coder = c;
   c->walk.normal.alloc = m->alloc;
-  if (!pieces_init(&c->pieces, &m->alloc, &m->v,
-                   piece_bytes == 0 ? BPE_PIECE_BYTES : piece_bytes)) {
+  if (!pieces_init(&c->pieces, &m->alloc, &m->v, piece_bytes == 0 ? PIECE_BYTES : piece_bytes)) {
     bpe_coder_free(c);
     return set_nomem(e);
   }

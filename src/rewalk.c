@@ -6,8 +6,8 @@
 #include <string.h>
 
 enum {
-  LONG_PIECE = 1024,      /* bytes from which a piece is kept */
-  STOP_INTERVAL = 1 << 16 /* bytes between two questions to stop */
+  LONG_PIECE = USUALLY(1024, 32), /* bytes from which a piece is kept */
+  STOP_INTERVAL = 1 << 16         /* bytes between two questions to stop */
 };
 
 static const bpe_pattern *pattern_of(const bpe_model *m, const bpe_walk_options *o) {

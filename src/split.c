@@ -12,7 +12,7 @@ static const char none_name[] = "none";
 enum { MAX_CHAIN = 16 };
 
 /* Well-formed bytes are counted this many at a time, to ask about stopping in between. */
-enum { STRIDE = 1 << 20 };
+enum { STRIDE = USUALLY(1 << 20, 64) };
 
 const char *bpe_pattern_name(int i) {
   const char *name = scan_name(i);

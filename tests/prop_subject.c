@@ -85,6 +85,14 @@ static bool compare_classes(const prop_world *w, bpe_coder *coder) {
   return ok;
 }
 
+bool prop_world_avoid(const prop_world *w, bpe_coder *coder, bool (**avoid)(uint32_t cp)) {
+  static bool compared;
+  if (!compared && !compare_classes(w, coder)) return false;
+  compared = true;
+  *avoid = is_avoided;
+  return true;
+}
+
 void prop_world_close(prop_world *w) {
   oracle_classes_free(w->classes);
   for (size_t i = 0; i < sizeof w->ranks / sizeof *w->ranks; i++) oracle_vocab_free(w->ranks[i]);
@@ -522,7 +530,6 @@ bool prop_subject_random(prop_subject *s, prop_world *w, uint64_t seed, uint64_t
 }
 
 bool prop_subject_make(prop_subject *s, prop_world *w, prop_rng *rng, uint64_t number) {
-  static bool compared;
   static const char *const families[] = {"rank file", "rank file", "chain"};
   *s = (prop_subject){.is_random = true};
   maker m = {.rng = rng, .s = s, .b = bpe_builder_new(&w->alloc)};
@@ -543,8 +550,5 @@ bool prop_subject_make(prop_subject *s, prop_world *w, prop_rng *rng, uint64_t n
   if (bpe_builder_finish(m.b, &e, &s->model) != BPE_OK) return refused(s, "builder", &e);
   if (!complete(s, w)) return false;
   if (!pattern.is_regex && pattern.text[0] != '[') return true;
-  if (!compared && !compare_classes(w, s->coder)) return refused(s, "classes by regex", &e);
-  compared = true;
-  s->source.avoid = is_avoided;
-  return true;
+  return prop_world_avoid(w, s->coder, &s->source.avoid) || refused(s, "classes by regex", &e);
 }

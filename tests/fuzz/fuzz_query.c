@@ -33,37 +33,79 @@ static const char *pick(maker *m, const char *const *list, unsigned n) {
 }
 #define PICK(m, list) put(m, pick(m, list, (unsigned)LENGTH(list)))
 
-static const char *const literals[] = {
-    "NULL", "0", "1", "2", "97", "256", "-1", "1e3", "9223372036854775807", "'ab'", "x'6162'",
-    "x'ff00'", "''", "x''", "'the cab ab<s>'", "' the the'", "'e' || char(769)", "char(0)",
-    "'[97,98]'", "x'6100000062000000'", "zeroblob(8)", "4.5"};
+static const char *const literals[] = {"NULL",
+                                       "0",
+                                       "1",
+                                       "2",
+                                       "97",
+                                       "256",
+                                       "-1",
+                                       "1e3",
+                                       "9223372036854775807",
+                                       "'ab'",
+                                       "x'6162'",
+                                       "x'ff00'",
+                                       "''",
+                                       "x''",
+                                       "'the cab ab<s>'",
+                                       "' the the'",
+                                       "'e' || char(769)",
+                                       "char(0)",
+                                       "'[97,98]'",
+                                       "x'6100000062000000'",
+                                       "zeroblob(8)",
+                                       "4.5"};
 
-static const char *const names[] = {"'m'", "'g'", "'h'", "'w'", "'m'", "'g'", "'n'", "'aux.n'",
-                                    "'main.m'", "'gpt2'", "'z'"};
+static const char *const names[] = {"'m'", "'g'",     "'h'",      "'w'",    "'m'", "'g'",
+                                    "'n'", "'aux.n'", "'main.m'", "'gpt2'", "'z'"};
 
 /* Kinds of arguments: t text, T tokenizer, o options, n number, e anything. */
 static const struct {
   const char *name, *args;
-} functions[] = {
-    {"bpe_count", "tTo"},       {"bpe_encode", "tTo"},     {"bpe_encode_blob", "tTo"},
-    {"bpe_decode", "eTo"},      {"bpe_decode_blob", "eTo"}, {"bpe_token", "nT"},
-    {"bpe_token_id", "tT"},     {"bpe_fits", "tnTo"},      {"bpe_truncate", "tnTo"},
-    {"bpe_resolve", "t"},       {"bpe_ids_length", "en"},  {"bpe_ids_slice", "ennn"},
-    {"bpe_ansi", "tTo"},        {"bpe_html", "tTo"},       {"bpe_export", "Te"},
-    {"bpe_train", "tnon"},      {"bpe_token_stats", "tT"}, {"bpe_debug", ""},
-    {"bpe_private", "e"},       {"count", "e"},            {"group_concat", "e"},
-    {"hex", "e"},               {"json", "e"},             {"json_array_length", "e"},
-    {"substr", "tnn"},          {"typeof", "e"},           {"max", "e"},
-    {"json_extract", "ee"},     {"quote", "e"},            {"json_group_array", "e"}};
+} functions[] = {{"bpe_count", "tTo"},
+                 {"bpe_encode", "tTo"},
+                 {"bpe_encode_blob", "tTo"},
+                 {"bpe_decode", "eTo"},
+                 {"bpe_decode_blob", "eTo"},
+                 {"bpe_token", "nT"},
+                 {"bpe_token_id", "tT"},
+                 {"bpe_fits", "tnTo"},
+                 {"bpe_truncate", "tnTo"},
+                 {"bpe_resolve", "t"},
+                 {"bpe_ids_length", "en"},
+                 {"bpe_ids_slice", "ennn"},
+                 {"bpe_ansi", "tTo"},
+                 {"bpe_html", "tTo"},
+                 {"bpe_export", "Te"},
+                 {"bpe_train", "tnon"},
+                 {"bpe_token_stats", "tT"},
+                 {"bpe_debug", ""},
+                 {"bpe_private", "e"},
+                 {"count", "e"},
+                 {"group_concat", "e"},
+                 {"hex", "e"},
+                 {"json", "e"},
+                 {"json_array_length", "e"},
+                 {"substr", "tnn"},
+                 {"typeof", "e"},
+                 {"max", "e"},
+                 {"json_extract", "ee"},
+                 {"quote", "e"},
+                 {"json_group_array", "e"}};
 
-/* What a query can read, with its columns (not all of bpe_tokenizers, which loads every encoding); those of functions go by the arguments' kinds. */
+/* What a query can read, with its columns (not all of bpe_tokenizers, which loads every encoding);
+ * those of functions go by the arguments' kinds. */
 static const struct {
   const char *name, *args, *columns[12];
 } tables[] = {
-    {"bpe_tokens", "tTo", {"seq", "id", "token", "text", "start", "stop", "char_stop", "piece", "special", "input"}},
+    {"bpe_tokens",
+     "tTo",
+     {"seq", "id", "token", "text", "start", "stop", "char_stop", "piece", "special", "input"}},
     {"bpe_pieces", "tTo", {"seq", "piece", "text", "start", "stop", "input", "tokenizer"}},
     {"bpe_chunks", "tnTo", {"seq", "text", "tokens", "start", "stop", "max_tokens", "options"}},
-    {"bpe_trace", "tTo", {"piece", "step", "rank", "\"left\"", "id", "replacements", "before", "after"}},
+    {"bpe_trace",
+     "tTo",
+     {"piece", "step", "rank", "\"left\"", "id", "replacements", "before", "after"}},
     {"bpe_stream", "sTo", {"seq", "id", "input", "tokenizer"}},
     {"bpe_ids", "en", {"seq", "id"}},
     {"bpe_vocab", "T", {"id", "token", "text", "special", "length", "tokenizer"}},
@@ -74,8 +116,12 @@ static const struct {
     {"v", NULL, {"text", "tokens"}},
     {"f", NULL, {"b", "rowid", "f", "rank"}},
     {"fv", NULL, {"term", "doc", "cnt"}},
-    {"(SELECT * FROM bpe_tokenizers WHERE schema = 'main')", NULL, {"name", "pattern", "vocab_size", "sealed", "stats"}},
-    {"(SELECT name, schema, sealed, rowid FROM bpe_tokenizers)", NULL, {"name", "schema", "sealed", "rowid"}},
+    {"(SELECT * FROM bpe_tokenizers WHERE schema = 'main')",
+     NULL,
+     {"name", "pattern", "vocab_size", "sealed", "stats"}},
+    {"(SELECT name, schema, sealed, rowid FROM bpe_tokenizers)",
+     NULL,
+     {"name", "schema", "sealed", "rowid"}},
     {"bpe_model", NULL, {"id", "name", "pattern", "options", "digest"}},
     {"bpe_model_vocab", NULL, {"model_id", "id", "token", "kind"}},
     {"bpe_model_merges", NULL, {"model_id", "rank", "\"left\"", "id", "count"}},
@@ -146,50 +192,55 @@ static void column(maker *m) {
 }
 
 static void expr(maker *m, int depth) {
-  static const char *const operators[] = {" = ", " < ", " >= ", " || ", " + ", " AND ", " OR ", " IS ",
-                                          " IS NOT ", " LIKE ", " <> ", " GLOB ", " % ", " MATCH ", "->>"};
+  static const char *const operators[] = {" = ",   " < ",    " >= ", " || ",     " + ",
+                                          " AND ", " OR ",   " IS ", " IS NOT ", " LIKE ",
+                                          " <> ",  " GLOB ", " % ",  " MATCH ",  "->>"};
   const unsigned what = depth <= 0 ? take(m->in, 4) : take(m->in, 14);
   switch (what) {
-    case 0: column(m); return;
-    case 1: PICK(m, literals); return;
-    case 2: put_string(m); return;
-    case 3: PICK(m, names); return;
-    case 4: case 5: case 6: case 7: {
-      const unsigned f = take(m->in, LENGTH(functions));
-      put(m, functions[f].name);
-      arguments(m, functions[f].args, depth);
-      return;
-    }
-    case 8: case 9:
-      put(m, "(");
-      expr(m, depth - 1);
-      PICK(m, operators);
-      expr(m, depth - 1);
-      put(m, ")");
-      return;
-    case 10:
-      put(m, "(");
-      query(m, depth - 1);
-      put(m, ")");
-      return;
-    case 11:
-      expr(m, depth - 1);
-      put(m, take(m->in, 2) ? " IN (1, 97, " : " IN (");
-      if (take(m->in, 2)) expr(m, depth - 1);
-      else put(m, "'ab', x'6162'");
-      put(m, ")");
-      return;
-    case 12:
-      put(m, "CAST(");
-      expr(m, depth - 1);
-      put(m, take(m->in, 2) ? " AS BLOB)" : " AS TEXT)");
-      return;
-    default:
-      put(m, "CASE WHEN ");
-      expr(m, depth - 1);
-      put(m, " THEN ");
-      expr(m, depth - 1);
-      put(m, " END");
+  case 0: column(m); return;
+  case 1: PICK(m, literals); return;
+  case 2: put_string(m); return;
+  case 3: PICK(m, names); return;
+  case 4:
+  case 5:
+  case 6:
+  case 7: {
+    const unsigned f = take(m->in, LENGTH(functions));
+    put(m, functions[f].name);
+    arguments(m, functions[f].args, depth);
+    return;
+  }
+  case 8:
+  case 9:
+    put(m, "(");
+    expr(m, depth - 1);
+    PICK(m, operators);
+    expr(m, depth - 1);
+    put(m, ")");
+    return;
+  case 10:
+    put(m, "(");
+    query(m, depth - 1);
+    put(m, ")");
+    return;
+  case 11:
+    expr(m, depth - 1);
+    put(m, take(m->in, 2) ? " IN (1, 97, " : " IN (");
+    if (take(m->in, 2)) expr(m, depth - 1);
+    else put(m, "'ab', x'6162'");
+    put(m, ")");
+    return;
+  case 12:
+    put(m, "CAST(");
+    expr(m, depth - 1);
+    put(m, take(m->in, 2) ? " AS BLOB)" : " AS TEXT)");
+    return;
+  default:
+    put(m, "CASE WHEN ");
+    expr(m, depth - 1);
+    put(m, " THEN ");
+    expr(m, depth - 1);
+    put(m, " END");
   }
 }
 
@@ -213,7 +264,8 @@ static void relation(maker *m, int depth, int which, char *text, size_t room) {
 /* What the tables look up, or a hidden column set by an equality. */
 static void condition(maker *m, int depth) {
   static const char *const operators[] = {" = ", " = ", " > ", " IS ", " LIKE ", " <= "};
-  static const char *const hidden[] = {"x.input = ", "x.tokenizer = ", "x.options = ", "x.max_tokens = ", "x.schema = "};
+  static const char *const hidden[] = {
+      "x.input = ", "x.tokenizer = ", "x.options = ", "x.max_tokens = ", "x.schema = "};
   const unsigned what = take(m->in, 6);
   if (what == 0) PICK(m, hidden);
   else if (what < 5) column(m), PICK(m, operators);
@@ -249,38 +301,104 @@ static void query(maker *m, int depth) {
 
 /* Changes of the schema, of tables and of tokenizers; $ stands for an expression, @ for a query. */
 static const char *const changes[] = {
-    "CREATE TABLE k(a, b, d AS ($))", "CREATE TABLE k(a, b, c AS (bpe_count(b, 'w')) STORED, d CHECK ($))",
-    "CREATE TABLE IF NOT EXISTS k(a DEFAULT ($), b, c, d)", "CREATE TABLE k AS @",
-    "CREATE INDEX i ON t($)", "CREATE INDEX i ON t(bpe_count(b)) WHERE $", "CREATE INDEX j ON u(bpe_count(b, 'm'))",
-    "CREATE VIEW w AS @", "CREATE VIEW w(id, text) AS SELECT $, b FROM t", "SELECT * FROM k, w", "INSERT INTO k(a, b) VALUES($, $)",
+    "CREATE TABLE k(a, b, d AS ($))",
+    "CREATE TABLE k(a, b, c AS (bpe_count(b, 'w')) STORED, d CHECK ($))",
+    "CREATE TABLE IF NOT EXISTS k(a DEFAULT ($), b, c, d)",
+    "CREATE TABLE k AS @",
+    "CREATE INDEX i ON t($)",
+    "CREATE INDEX i ON t(bpe_count(b)) WHERE $",
+    "CREATE INDEX j ON u(bpe_count(b, 'm'))",
+    "CREATE VIEW w AS @",
+    "CREATE VIEW w(id, text) AS SELECT $, b FROM t",
+    "SELECT * FROM k, w",
+    "INSERT INTO k(a, b) VALUES($, $)",
     "CREATE TRIGGER r AFTER INSERT ON t BEGIN INSERT INTO u(a, b) VALUES($, $); END",
     "CREATE TRIGGER q BEFORE UPDATE ON t BEGIN SELECT $; DELETE FROM t WHERE a = $; END",
-    "CREATE TRIGGER p INSTEAD OF INSERT ON v BEGIN INSERT INTO bpe_tokenizers(name, source) VALUES('p', $); END",
-    "INSERT INTO t VALUES($, $, $)", "INSERT INTO u(a, b) VALUES($, $)", "INSERT OR REPLACE INTO t(a, b) @",
-    "INSERT INTO v(text, tokens) VALUES($, $)", "UPDATE t SET b = $ WHERE $", "UPDATE u SET b = $", "DELETE FROM t WHERE $",
-    "CREATE VIRTUAL TABLE l USING fts5(b, c, tokenize = 'bpe g')", "CREATE VIRTUAL TABLE l USING fts5(b, tokenize = 'bpe m fold trim')",
-    "CREATE VIRTUAL TABLE l USING fts5(b, content = 't', content_rowid = 'a', tokenize = 'bpe h trim')",
-    "CREATE VIRTUAL TABLE lv USING fts5vocab(l, col)", "INSERT INTO l(rowid, b) SELECT rowid, b FROM t", "SELECT * FROM l WHERE l MATCH $", "SELECT * FROM lv", "INSERT INTO f(rowid, b) SELECT rowid, b FROM t", "INSERT INTO f(b) VALUES($)",
-    "SELECT rowid, snippet(f, 0, '<', '>', '', 5), bm25(f) FROM f WHERE f MATCH $", "SELECT highlight(f, 0, '[', ']') FROM f('ab' || $)",
-    "INSERT INTO f(f) VALUES('rebuild')", "INSERT INTO f(f) VALUES('integrity-check')", "DELETE FROM f WHERE rowid = $", "DROP TABLE f",
-    "INSERT INTO bpe_tokenizers(name, source) VALUES('n', $)", "INSERT INTO bpe_tokenizers(name, source) SELECT 'n', bpe_train(b, 262) FROM t",
+    ("CREATE TRIGGER p INSTEAD OF INSERT ON v BEGIN INSERT INTO bpe_tokenizers(name, source) "
+     "VALUES('p', $); END"),
+    "INSERT INTO t VALUES($, $, $)",
+    "INSERT INTO u(a, b) VALUES($, $)",
+    "INSERT OR REPLACE INTO t(a, b) @",
+    "INSERT INTO v(text, tokens) VALUES($, $)",
+    "UPDATE t SET b = $ WHERE $",
+    "UPDATE u SET b = $",
+    "DELETE FROM t WHERE $",
+    "CREATE VIRTUAL TABLE l USING fts5(b, c, tokenize = 'bpe g')",
+    "CREATE VIRTUAL TABLE l USING fts5(b, tokenize = 'bpe m fold trim')",
+    ("CREATE VIRTUAL TABLE l USING fts5(b, content = 't', content_rowid = 'a', tokenize = 'bpe h "
+     "trim')"),
+    "CREATE VIRTUAL TABLE lv USING fts5vocab(l, col)",
+    "INSERT INTO l(rowid, b) SELECT rowid, b FROM t",
+    "SELECT * FROM l WHERE l MATCH $",
+    "SELECT * FROM lv",
+    "INSERT INTO f(rowid, b) SELECT rowid, b FROM t",
+    "INSERT INTO f(b) VALUES($)",
+    "SELECT rowid, snippet(f, 0, '<', '>', '', 5), bm25(f) FROM f WHERE f MATCH $",
+    "SELECT highlight(f, 0, '[', ']') FROM f('ab' || $)",
+    "INSERT INTO f(f) VALUES('rebuild')",
+    "INSERT INTO f(f) VALUES('integrity-check')",
+    "DELETE FROM f WHERE rowid = $",
+    "DROP TABLE f",
+    "INSERT INTO bpe_tokenizers(name, source) VALUES('n', $)",
+    "INSERT INTO bpe_tokenizers(name, source) SELECT 'n', bpe_train(b, 262) FROM t",
     "INSERT INTO bpe_tokenizers(name, source) SELECT 'n' || a, bpe_export($, 'model') FROM t",
-    "INSERT OR IGNORE INTO bpe_tokenizers(name, source, pattern) VALUES('n', '{\"merges\":[[97,98]]}', $)",
-    "INSERT OR REPLACE INTO bpe_tokenizers(name, source, options) VALUES('m', bpe_export('g', 'model'), $)",
-    "INSERT INTO bpe_tokenizers(name, schema, source, merges, special_tokens) VALUES('n', 'aux', $, $, $)",
-    "INSERT INTO bpe_tokenizers(name, schema, source) VALUES('n', 'aux', bpe_export('m', 'huggingface'))",
-    "UPDATE bpe_tokenizers SET name = $ WHERE name = 'm' AND schema = 'main'", "UPDATE bpe_tokenizers SET name = 'm' WHERE schema = 'main' AND $", "UPDATE bpe_tokenizers SET sealed = 1 WHERE schema = 'main' AND $",
-    "DELETE FROM bpe_tokenizers WHERE name = $ AND schema = 'main'", "UPDATE OR IGNORE bpe_tokenizers SET name = 'g' WHERE schema = 'main'",
-    "UPDATE bpe_model_vocab SET token = $ WHERE id = $", "UPDATE bpe_model_merges SET rank = rank + 1 WHERE $", "DELETE FROM bpe_model_vocab WHERE $",
-    "INSERT INTO bpe_model_vocab SELECT 1, id + 300, token, kind FROM bpe_model_vocab", "DELETE FROM bpe_model WHERE $", "UPDATE bpe_model SET options = $",
-    "UPDATE bpe_model SET digest = zeroblob(32) WHERE name = 'm'", "DROP TABLE bpe_model_merges", "DROP TRIGGER bpe_model_vocab_updated",
-    "ALTER TABLE bpe_model RENAME TO bpe_other", "ALTER TABLE bpe_model_vocab ADD COLUMN more", "ALTER TABLE bpe_model RENAME COLUMN options TO settings",
-    "CREATE VIEW bpe_other AS SELECT * FROM bpe_model", "DROP VIEW v", "DROP TABLE u", "DROP INDEX i", "ALTER TABLE t RENAME TO v",
-    "BEGIN", "BEGIN IMMEDIATE", "COMMIT", "ROLLBACK", "SAVEPOINT s", "ROLLBACK TO s", "RELEASE s", "VACUUM", "ANALYZE", "REINDEX",
-    "ATTACH ':memory:' AS aux", "CREATE TABLE aux.t(a, b, c)", "DETACH aux", "EXPLAIN QUERY PLAN @", "EXPLAIN @",
-    "PRAGMA integrity_check", "PRAGMA trusted_schema = OFF", "PRAGMA trusted_schema = ON", "PRAGMA recursive_triggers = ON", "PRAGMA foreign_keys = ON",
-    "PRAGMA table_xinfo(bpe_tokens)", "PRAGMA query_only = ON", "PRAGMA query_only = OFF", "PRAGMA writable_schema = ON",
-    "UPDATE sqlite_schema SET sql = replace(sql, 'AFTER', 'BEFORE')", "PRAGMA cell_size_check = ON", "PRAGMA secure_delete = ON"};
+    ("INSERT OR IGNORE INTO bpe_tokenizers(name, source, pattern) VALUES('n', "
+     "'{\"merges\":[[97,98]]}', $)"),
+    ("INSERT OR REPLACE INTO bpe_tokenizers(name, source, options) VALUES('m', bpe_export('g', "
+     "'model'), $)"),
+    ("INSERT INTO bpe_tokenizers(name, schema, source, merges, special_tokens) VALUES('n', 'aux', "
+     "$, $, $)"),
+    ("INSERT INTO bpe_tokenizers(name, schema, source) VALUES('n', 'aux', bpe_export('m', "
+     "'huggingface'))"),
+    "UPDATE bpe_tokenizers SET name = $ WHERE name = 'm' AND schema = 'main'",
+    "UPDATE bpe_tokenizers SET name = 'm' WHERE schema = 'main' AND $",
+    "UPDATE bpe_tokenizers SET sealed = 1 WHERE schema = 'main' AND $",
+    "DELETE FROM bpe_tokenizers WHERE name = $ AND schema = 'main'",
+    "UPDATE OR IGNORE bpe_tokenizers SET name = 'g' WHERE schema = 'main'",
+    "UPDATE bpe_model_vocab SET token = $ WHERE id = $",
+    "UPDATE bpe_model_merges SET rank = rank + 1 WHERE $",
+    "DELETE FROM bpe_model_vocab WHERE $",
+    "INSERT INTO bpe_model_vocab SELECT 1, id + 300, token, kind FROM bpe_model_vocab",
+    "DELETE FROM bpe_model WHERE $",
+    "UPDATE bpe_model SET options = $",
+    "UPDATE bpe_model SET digest = zeroblob(32) WHERE name = 'm'",
+    "DROP TABLE bpe_model_merges",
+    "DROP TRIGGER bpe_model_vocab_updated",
+    "ALTER TABLE bpe_model RENAME TO bpe_other",
+    "ALTER TABLE bpe_model_vocab ADD COLUMN more",
+    "ALTER TABLE bpe_model RENAME COLUMN options TO settings",
+    "CREATE VIEW bpe_other AS SELECT * FROM bpe_model",
+    "DROP VIEW v",
+    "DROP TABLE u",
+    "DROP INDEX i",
+    "ALTER TABLE t RENAME TO v",
+    "BEGIN",
+    "BEGIN IMMEDIATE",
+    "COMMIT",
+    "ROLLBACK",
+    "SAVEPOINT s",
+    "ROLLBACK TO s",
+    "RELEASE s",
+    "VACUUM",
+    "ANALYZE",
+    "REINDEX",
+    "ATTACH ':memory:' AS aux",
+    "CREATE TABLE aux.t(a, b, c)",
+    "DETACH aux",
+    "EXPLAIN QUERY PLAN @",
+    "EXPLAIN @",
+    "PRAGMA integrity_check",
+    "PRAGMA trusted_schema = OFF",
+    "PRAGMA trusted_schema = ON",
+    "PRAGMA recursive_triggers = ON",
+    "PRAGMA foreign_keys = ON",
+    "PRAGMA table_xinfo(bpe_tokens)",
+    "PRAGMA query_only = ON",
+    "PRAGMA query_only = OFF",
+    "PRAGMA writable_schema = ON",
+    "UPDATE sqlite_schema SET sql = replace(sql, 'AFTER', 'BEFORE')",
+    "PRAGMA cell_size_check = ON",
+    "PRAGMA secure_delete = ON"};
 
 static void statement(maker *m) {
   m->len = 0;
@@ -301,20 +419,24 @@ static int deny(void *ctx, int action, const char *a, const char *b, const char 
   (void)ctx, (void)b, (void)c, (void)d;
   if (action == SQLITE_ATTACH && a != NULL && strcmp(a, ":memory:") != 0) return SQLITE_DENY;
   switch (action) { /* temp is not put back with the database */
-    case SQLITE_CREATE_TEMP_TABLE: case SQLITE_CREATE_TEMP_VIEW: case SQLITE_CREATE_TEMP_TRIGGER:
-    case SQLITE_CREATE_TEMP_INDEX: return SQLITE_DENY;
-    default: return SQLITE_OK;
+  case SQLITE_CREATE_TEMP_TABLE:
+  case SQLITE_CREATE_TEMP_VIEW:
+  case SQLITE_CREATE_TEMP_TRIGGER:
+  case SQLITE_CREATE_TEMP_INDEX: return SQLITE_DENY;
+  default: return SQLITE_OK;
   }
 }
 
 /* PRAGMA as SQL as it stands could name files and outlast the input. */
-static int deny_more(void *ctx, int action, const char *a, const char *b, const char *c, const char *d) {
+static int deny_more(void *ctx, int action, const char *a, const char *b, const char *c,
+                     const char *d) {
   return action == SQLITE_PRAGMA ? SQLITE_DENY : deny(ctx, action, a, b, c, d);
 }
 
 static bool is_steady(const char *sql) {
-  return strstr(sql, "debug") == NULL && strstr(sql, "random") == NULL && strstr(sql, "time") == NULL &&
-         strstr(sql, "date") == NULL && strstr(sql, "changes") == NULL;
+  return strstr(sql, "debug") == NULL && strstr(sql, "random") == NULL &&
+         strstr(sql, "time") == NULL && strstr(sql, "date") == NULL &&
+         strstr(sql, "changes") == NULL;
 }
 
 /* Whether it wrote. */
@@ -361,17 +483,22 @@ static bool reset(sqlite3 *db, int *ticks) {
   sqlite3_set_authorizer(db, NULL, NULL);
   if (!sqlite3_get_autocommit(db)) sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
   sqlite3_exec(db, "DETACH aux", NULL, NULL, NULL);
-  REQUIRE(sqlite3_exec(db, "PRAGMA trusted_schema = ON; PRAGMA recursive_triggers = OFF; PRAGMA query_only = OFF;"
-                           "PRAGMA foreign_keys = OFF; PRAGMA writable_schema = OFF; PRAGMA secure_delete = OFF",
-                       NULL, NULL, NULL) == SQLITE_OK);
+  REQUIRE(
+      sqlite3_exec(
+          db,
+          "PRAGMA trusted_schema = ON; PRAGMA recursive_triggers = OFF; PRAGMA query_only = OFF;"
+          "PRAGMA foreign_keys = OFF; PRAGMA writable_schema = OFF; PRAGMA secure_delete = OFF",
+          NULL, NULL, NULL) == SQLITE_OK);
   return restore(db);
 }
 
 /* After whatever came before, the tokenizers answer. */
 static void check_alive(sqlite3 *db) {
   sqlite3_stmt *s = NULL;
-  REQUIRE(sqlite3_prepare_v2(db, "SELECT bpe_encode('the cab', 'g') = '[116,257,32,99,260]',"
-                                 " bpe_encode('abca', 'm') = '[257,97]'", -1, &s, NULL) == SQLITE_OK);
+  REQUIRE(sqlite3_prepare_v2(db,
+                             "SELECT bpe_encode('the cab', 'g') = '[116,257,32,99,260]',"
+                             " bpe_encode('abca', 'm') = '[257,97]'",
+                             -1, &s, NULL) == SQLITE_OK);
   REQUIRE(run(db, s, true, NULL) == SQLITE_DONE);
   sqlite3_finalize(s);
 }

@@ -22,7 +22,8 @@ static const char *const asks[] = {
     "SELECT bpe_export(?2, ?1)",
     "SELECT bpe_version(), length(bpe_debug())",
     "SELECT bpe_train(column1, ?4, ?3) FROM (VALUES(?1), ('ab ab'), (?2), (NULL), ('the the'))",
-    "SELECT bpe_train(column1, 256 + abs(?4) % 40, ?3, column2) FROM (VALUES(?1, 2), ('ab', ?2), ('b', 1))",
+    ("SELECT bpe_train(column1, 256 + abs(?4) % 40, ?3, column2) FROM (VALUES(?1, 2), ('ab', ?2), "
+     "('b', 1))"),
     "SELECT a, bpe_train(b, 260, ?3, ?4) FROM t GROUP BY a",
     "SELECT bpe_token_stats(column1, ?2) FROM (VALUES(?1), (?3), (?4))",
     "SELECT * FROM bpe_tokens(?1, ?2, ?3) LIMIT 500",
@@ -41,60 +42,74 @@ static const char *const asks[] = {
     "SELECT bpe_decode(json_array(?1, ?4), ?2)",
     "SELECT bpe_encode(?1, ?2, json_object('special', json_array(?3)))",
     "SELECT * FROM bpe_pieces(?1, ?2, json_object('regex', ?3)) LIMIT 500",
-    "SELECT * FROM bpe_chunks(?1, 2 + abs(?4) % 9, ?2, json_object('overlap', 1, 'at', ?3)) LIMIT 99",
+    ("SELECT * FROM bpe_chunks(?1, 2 + abs(?4) % 9, ?2, json_object('overlap', 1, 'at', ?3)) LIMIT "
+     "99"),
     "SELECT bpe_export(?2, 'huggingface'), bpe_export(?2, 'tiktoken'), bpe_export(?2, 'minbpe')",
 };
 
 /* For tokenizers of any size. */
 static const char *const promises[] = {
     "SELECT bpe_count(?1, ?2) = json_array_length(bpe_encode(?1, ?2))",
-    "SELECT bpe_count(?1, ?2, ?3) = (SELECT count(*) FROM bpe_tokens(?1, ?2, ?3))"
-    " WHERE ?1 IS NOT NULL AND ?2 IS NOT NULL",
+    ("SELECT bpe_count(?1, ?2, ?3) = (SELECT count(*) FROM bpe_tokens(?1, ?2, ?3))"
+     " WHERE ?1 IS NOT NULL AND ?2 IS NOT NULL"),
     "SELECT bpe_decode_blob(bpe_encode_blob(?1, ?2), ?2) = CAST(?1 AS BLOB) WHERE ?2 <> 'h'",
-    "SELECT (SELECT group_concat(hex(piece), '') FROM bpe_pieces(?1, ?2)) = hex(?1)"
-    " WHERE hex(?1) <> ''",
+    ("SELECT (SELECT group_concat(hex(piece), '') FROM bpe_pieces(?1, ?2)) = hex(?1)"
+     " WHERE hex(?1) <> ''"),
     "SELECT bpe_fits(?1, abs(?4) % 40, ?2, ?3) = (bpe_count(?1, ?2, ?3) <= abs(?4) % 40)",
     "SELECT bpe_count(bpe_truncate(?1, abs(?4) % 40, ?2, ?3), ?2, ?3) <= abs(?4) % 40",
-    "SELECT instr(?1, bpe_truncate(?1, abs(?4) % 40, ?2)) = 1 WHERE hex(?1) <> '' AND typeof(?1) <> 'real'",
-    "SELECT (SELECT group_concat(hex(text), '') FROM bpe_chunks(?1, 8 + abs(?4) % 40, ?2)) = hex(?1)"
-    " WHERE hex(?1) <> ''",
-    "SELECT tokens <= 8 + abs(?4) % 40, tokens = bpe_count(text, ?2), hex(text) ="
-    " hex(substr(CAST(?1 AS BLOB), start + 1, stop - start)) FROM bpe_chunks(?1, 8 + abs(?4) % 40, ?2, ?3)",
-    "SELECT (SELECT json_group_array(id) FROM bpe_stream('SELECT ' || quote(?1), ?2)) = bpe_encode(?1, ?2)"
-    " WHERE instr(?1, char(0)) = 0 AND typeof(?1) IN ('text', 'blob')",
-    "SELECT (SELECT json_group_array(id) FROM bpe_ids(bpe_encode_blob(?1, ?2))) = bpe_encode(?1, ?2)"
-    " WHERE ?1 IS NOT NULL",
+    ("SELECT instr(?1, bpe_truncate(?1, abs(?4) % 40, ?2)) = 1 WHERE hex(?1) <> '' AND typeof(?1) "
+     "<> 'real'"),
+    ("SELECT (SELECT group_concat(hex(text), '') FROM bpe_chunks(?1, 8 + abs(?4) % 40, ?2)) = "
+     "hex(?1)"
+     " WHERE hex(?1) <> ''"),
+    ("SELECT tokens <= 8 + abs(?4) % 40, tokens = bpe_count(text, ?2), hex(text) ="
+     " hex(substr(CAST(?1 AS BLOB), start + 1, stop - start)) FROM bpe_chunks(?1, 8 + abs(?4) % "
+     "40, "
+     "?2, ?3)"),
+    ("SELECT (SELECT json_group_array(id) FROM bpe_stream('SELECT ' || quote(?1), ?2)) = "
+     "bpe_encode(?1, ?2)"
+     " WHERE instr(?1, char(0)) = 0 AND typeof(?1) IN ('text', 'blob')"),
+    ("SELECT (SELECT json_group_array(id) FROM bpe_ids(bpe_encode_blob(?1, ?2))) = bpe_encode(?1, "
+     "?2)"
+     " WHERE ?1 IS NOT NULL"),
     "SELECT bpe_ids_length(bpe_encode_blob(?1, ?2)) = bpe_count(?1, ?2)",
-    "SELECT hex(bpe_ids_slice(e, 0, n)) || hex(bpe_ids_slice(e, n, 1 << 20)) = hex(e) FROM"
-    " (SELECT bpe_encode_blob(?1, ?2) AS e, abs(?4) % 9 AS n) WHERE n IS NOT NULL",
+    ("SELECT hex(bpe_ids_slice(e, 0, n)) || hex(bpe_ids_slice(e, n, 1 << 20)) = hex(e) FROM"
+     " (SELECT bpe_encode_blob(?1, ?2) AS e, abs(?4) % 9 AS n) WHERE n IS NOT NULL"),
     "SELECT json_extract(bpe_token_stats(?1, ?2), '$.tokens') = bpe_count(?1, ?2)",
-    "SELECT v.token = t.token, v.text = t.text, t.stop - t.start = v.length OR ?2 = 'h'"
-    " FROM bpe_tokens(?1, ?2) t JOIN bpe_vocab(?2) v ON v.id = t.id",
-    "SELECT bpe_token_id(bpe_token(?4, ?2), ?2) <= ?4, bpe_token(bpe_token_id(?1, ?2), ?2) = CAST(?1 AS BLOB)"
-    " WHERE typeof(?4) = 'integer'",
-    "SELECT (SELECT json_group_array(value) FROM (SELECT j.value FROM bpe_trace(?1, ?2) r, json_each(r.after) j"
-    " WHERE r.step = (SELECT max(q.step) FROM bpe_trace(?1, ?2) q WHERE q.piece = r.piece)))"
-    " = bpe_encode(?1, ?2) WHERE ?1 IS NOT NULL",
+    ("SELECT v.token = t.token, v.text = t.text, t.stop - t.start = v.length OR ?2 = 'h'"
+     " FROM bpe_tokens(?1, ?2) t JOIN bpe_vocab(?2) v ON v.id = t.id"),
+    ("SELECT bpe_token_id(bpe_token(?4, ?2), ?2) <= ?4, bpe_token(bpe_token_id(?1, ?2), ?2) = "
+     "CAST(?1 AS BLOB)"
+     " WHERE typeof(?4) = 'integer'"),
+    ("SELECT (SELECT json_group_array(value) FROM (SELECT j.value FROM bpe_trace(?1, ?2) r, "
+     "json_each(r.after) j"
+     " WHERE r.step = (SELECT max(q.step) FROM bpe_trace(?1, ?2) q WHERE q.piece = r.piece)))"
+     " = bpe_encode(?1, ?2) WHERE ?1 IS NOT NULL"),
 };
 
 /* What a constraint gives as a lookup, and as a filter over all rows. */
 static const char *const scans[] = {
-    "SELECT (SELECT json_group_array(hex(token) || id) FROM bpe_vocab(?2) WHERE id = ?1) ="
-    " (SELECT json_group_array(hex(token) || id) FROM bpe_vocab(?2) WHERE CAST(id AS INTEGER) = ?1)",
-    "SELECT (SELECT json_group_array(id) FROM bpe_vocab(?2) WHERE text = ?1) ="
-    " (SELECT json_group_array(id) FROM bpe_vocab(?2) WHERE CAST(text AS TEXT) = ?1)",
-    "SELECT (SELECT json_group_array(id) FROM bpe_vocab(?2) WHERE token = CAST(?1 AS BLOB)) ="
-    " (SELECT json_group_array(id) FROM bpe_vocab(?2) WHERE CAST(token AS BLOB) = CAST(?1 AS BLOB))",
-    "SELECT (SELECT json_group_array(rank) FROM bpe_merges(?2) WHERE id = ?1) ="
-    " (SELECT json_group_array(rank) FROM bpe_merges(?2) WHERE CAST(id AS INTEGER) = ?1)",
-    "SELECT (SELECT json_group_array(id) FROM bpe_merges(?2) WHERE \"left\" = ?1 AND rank < ?4) ="
-    " (SELECT json_group_array(id) FROM bpe_merges(?2) WHERE CAST(\"left\" AS INTEGER) = ?1 AND CAST(rank AS INTEGER) < ?4)",
-    "SELECT (SELECT json_group_array(seq) FROM bpe_tokens(?1, ?2) WHERE id = ?4) ="
-    " (SELECT json_group_array(seq) FROM bpe_tokens(?1, ?2) WHERE CAST(id AS INTEGER) = ?4)",
-    "SELECT (SELECT json_group_array(id) FROM bpe_ids(?1) WHERE seq = ?4) ="
-    " (SELECT json_group_array(id) FROM bpe_ids(?1) WHERE CAST(seq AS INTEGER) = ?4)",
+    ("SELECT (SELECT json_group_array(hex(token) || id) FROM bpe_vocab(?2) WHERE id = ?1) ="
+     " (SELECT json_group_array(hex(token) || id) FROM bpe_vocab(?2) WHERE CAST(id AS INTEGER) = "
+     "?1)"),
+    ("SELECT (SELECT json_group_array(id) FROM bpe_vocab(?2) WHERE text = ?1) ="
+     " (SELECT json_group_array(id) FROM bpe_vocab(?2) WHERE CAST(text AS TEXT) = ?1)"),
+    ("SELECT (SELECT json_group_array(id) FROM bpe_vocab(?2) WHERE token = CAST(?1 AS BLOB)) ="
+     " (SELECT json_group_array(id) FROM bpe_vocab(?2) WHERE CAST(token AS BLOB) = CAST(?1 AS "
+     "BLOB))"),
+    ("SELECT (SELECT json_group_array(rank) FROM bpe_merges(?2) WHERE id = ?1) ="
+     " (SELECT json_group_array(rank) FROM bpe_merges(?2) WHERE CAST(id AS INTEGER) = ?1)"),
+    ("SELECT (SELECT json_group_array(id) FROM bpe_merges(?2) WHERE \"left\" = ?1 AND rank < ?4) ="
+     " (SELECT json_group_array(id) FROM bpe_merges(?2) WHERE CAST(\"left\" AS INTEGER) = ?1 AND "
+     "CAST(rank AS INTEGER) < ?4)"),
+    ("SELECT (SELECT json_group_array(seq) FROM bpe_tokens(?1, ?2) WHERE id = ?4) ="
+     " (SELECT json_group_array(seq) FROM bpe_tokens(?1, ?2) WHERE CAST(id AS INTEGER) = ?4)"),
+    ("SELECT (SELECT json_group_array(id) FROM bpe_ids(?1) WHERE seq = ?4) ="
+     " (SELECT json_group_array(id) FROM bpe_ids(?1) WHERE CAST(seq AS INTEGER) = ?4)"),
     "SELECT count(*) = 1 FROM bpe_tokenizers WHERE name = ?2 AND schema = 'main'",
-    "SELECT count(*) = vocab_size OR name = 'w' FROM bpe_vocab(?2), bpe_tokenizers WHERE name = ?2 AND schema = 'main'",
+    ("SELECT count(*) = vocab_size OR name = 'w' FROM bpe_vocab(?2), bpe_tokenizers WHERE name = "
+     "?2 "
+     "AND schema = 'main'"),
 };
 
 /* Sum of the tables; TICKS thousand steps for an input. */

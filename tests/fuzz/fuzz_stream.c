@@ -5,7 +5,7 @@
 */
 #include "fuzz.h"
 
-enum { ENCODINGS = 7, SIZES = 8, MOST = 200000 };
+enum { ENCODINGS = 7, SIZES = 8, MOST = 70000 };
 
 static struct subject {
   bpe_model *model;

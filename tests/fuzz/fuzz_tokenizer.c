@@ -13,7 +13,8 @@ enum { MOST_TEXT = 1200, CHOICES = 8 };
 static prop_world *world(void) {
   static prop_world w;
   static bool open;
-  if (!open) REQUIRE(prop_world_open(&w, "data/encodings", "tests/vectors/unicode-classes.json", false));
+  if (!open)
+    REQUIRE(prop_world_open(&w, "data/encodings", "tests/vectors/unicode-classes.json", false));
   open = true;
   return &w;
 }

@@ -22,6 +22,9 @@ commit=$(git rev-parse --short HEAD 2>/dev/null || echo unknown)
 figure() { # NAME LOG: of libFuzzer's final statistics
   sed -n "s/^stat::$1: *//p" "$2" | tail -n 1
 }
+count_findings() {
+  find "$findings" -type f ! -name 'slow-unit-*' | wc -l
+}
 row() { printf '%-17s %-8s %-15s %8s %10s %8s %7s %8s %7s %9s\n' "$@"; }
 row date commit target cpu_s execs exec/cpu edges features inputs findings
 for spec in "$@"; do
@@ -31,7 +34,7 @@ for spec in "$@"; do
   mkdir -p "$found" "$findings"
   log=$work/$target.log dict=()
   [ ! -f "$here/$target.dict" ] || dict=(-dict="$here/$target.dict")
-  before=$(find "$findings" -type f | wc -l)
+  before=$(count_findings)
   TIMEFORMAT='%U %S'
   { time "$fuzzers/fuzzer-$target" -max_total_time="$for_seconds" -max_len=4096 -timeout=20 \
       -rss_limit_mb=4096 -print_final_stats=1 -artifact_prefix="$findings/" "${dict[@]}" \
@@ -40,8 +43,7 @@ for spec in "$@"; do
   execs=$(figure number_of_executed_units "$log")
   reached=$(grep -o 'cov: [0-9]* ft: [0-9]*' "$log" | tail -n 1)
   edges=${reached#cov: } features=${reached##* }
-  here_now=$(find "$findings" -type f ! -name 'slow-unit-*' | wc -l)
-  bad=$((here_now - before))
+  bad=$(($(count_findings) - before))
   row "$(date '+%F %H:%M')" "$commit" "$target" "$cpu" "${execs:-0}" \
     "$((${execs:-0} / (cpu > 0 ? cpu : 1)))" "${edges%% *}" "$features" \
     "$(find "$found" -type f | wc -l)" "$bad"

@@ -20,13 +20,18 @@
 
 int sqlite3_bpe_init(sqlite3 *, char **, const sqlite3_api_routines *);
 
+#ifndef FUZZ_SETUP /* a target may have its own */
+#define FUZZ_SETUP setup
 static const char setup[] =
     "INSERT INTO bpe_tokenizers(name, source) VALUES"
-    "('m', '{\"pattern\":\"none\",\"merges\":[[97,98],[256,99],[97,97]],\"special_tokens\":[\"<s>\"],"
+    "('m', "
+    "'{\"pattern\":\"none\",\"merges\":[[97,98],[256,99],[97,97]],\"special_tokens\":[\"<s>\"],"
     "\"bos\":[\"<s>\"]}'),"
-    "('w', '{\"pattern\":\"gpt2\",\"vocab\":{\"0\":\"61\",\"1\":\"62\",\"2\":\"6162\",\"9\":\"616261\"},"
+    "('w', "
+    "'{\"pattern\":\"gpt2\",\"vocab\":{\"0\":\"61\",\"1\":\"62\",\"2\":\"6162\",\"9\":\"616261\"},"
     "\"merges\":[[\"61\",\"62\"],[\"6162\",\"61\"]],\"special_tokens\":{\"<t>\":5}}'),"
-    "('g', '{\"pattern\":\"gpt2\",\"merges\":[[32,116],[104,101],[256,257],[101,114],[97,98],[260,99],"
+    "('g', "
+    "'{\"pattern\":\"gpt2\",\"merges\":[[32,116],[104,101],[256,257],[101,114],[97,98],[260,99],"
     "[32,32],[48,48],[204,129]],\"special_tokens\":[\"<s>\",\"</s>\",\"<|endoftext|>\"],"
     "\"bos\":[\"<s>\"],\"eos\":[\"</s>\"]}');"
     "INSERT INTO bpe_tokenizers(name, source) SELECT 'h', replace(bpe_export('g', 'huggingface'),"
@@ -37,31 +42,73 @@ static const char setup[] =
     "CREATE TABLE u(a, b, c AS (bpe_count(b, 'm')) STORED, d AS (bpe_encode(b, 'g')));"
     "CREATE INDEX ui ON u(c, bpe_count(b, 'g')); INSERT INTO u SELECT a, b FROM t;"
     "CREATE VIEW v AS SELECT b AS text, bpe_count(b, 'g') AS tokens FROM t;"
-    "CREATE VIRTUAL TABLE f USING fts5(b, tokenize = 'bpe g trim'); INSERT INTO f(b) SELECT b FROM t;"
+    "CREATE VIRTUAL TABLE f USING fts5(b, tokenize = 'bpe g trim'); INSERT INTO f(b) SELECT b FROM "
+    "t;"
     "CREATE VIRTUAL TABLE fv USING fts5vocab(f, row);";
+#endif
 
-static const char *const tokenizers[] = {"m", "g", "h", "w", "gpt2", "cl100k_base", "o200k_base",
-                                         "main.g", "gpt-4o", "no such"};
+static const char *const tokenizers[] = {
+    "m", "g", "h", "w", "gpt2", "cl100k_base", "o200k_base", "main.g", "gpt-4o", "no such"};
 
 /* Strings that mean something, so that not every input has to find them. */
 static const char *const words[] = {
-    "{}", "{\"special\":\"allow\"}", "{\"special\":\"error\"}", "{\"special\":\"skip\"}",
-    "{\"special\":{\"allow\":\"all\",\"error\":\"rest\"}}", "{\"special\":[\"<s>\"]}",
-    "{\"special\":{\"allow\":[\"<s>\"],\"error\":[\"</s>\",\"x\"]}}", "{\"document\":true}",
-    "{\"document\":true,\"special\":\"allow\"}", "{\"width\":16}", "{\"width\":32,\"special\":\"text\"}",
-    "{\"pad_to\":9,\"pad\":\"<s>\"}", "{\"pad_to\":9}", "{\"errors\":\"hold\"}",
-    "{\"errors\":\"strict\"}", "{\"errors\":\"ignore\"}", "{\"pattern\":\"qwen2\"}",
-    "{\"regex\":\"\\\\w+\"}", "{\"regex\":\"(\"}", "{\"digest\":\"00\"}", "{\"special\":null}",
-    "{\"side\":\"left\"}", "{\"overlap\":2}", "{\"at\":\"piece\"}", "{\"at\":\"sentence\"}",
-    "{\"at\":\"paragraph\",\"overlap\":1}", "{\"at\":\"token\"}",
-    "{\"pattern\":\"none\",\"threads\":1}", "{\"pattern\":\"gpt2\",\"tie\":\"first\",\"threads\":2}",
-    "{\"tie\":\"ids\",\"special_tokens\":[\"<s>\"],\"bos\":[\"<s>\"],\"special_ids\":\"first\",\"threads\":1}",
+    "{}",
+    "{\"special\":\"allow\"}",
+    "{\"special\":\"error\"}",
+    "{\"special\":\"skip\"}",
+    "{\"special\":{\"allow\":\"all\",\"error\":\"rest\"}}",
+    "{\"special\":[\"<s>\"]}",
+    "{\"special\":{\"allow\":[\"<s>\"],\"error\":[\"</s>\",\"x\"]}}",
+    "{\"document\":true}",
+    "{\"document\":true,\"special\":\"allow\"}",
+    "{\"width\":16}",
+    "{\"width\":32,\"special\":\"text\"}",
+    "{\"pad_to\":9,\"pad\":\"<s>\"}",
+    "{\"pad_to\":9}",
+    "{\"errors\":\"hold\"}",
+    "{\"errors\":\"strict\"}",
+    "{\"errors\":\"ignore\"}",
+    "{\"pattern\":\"qwen2\"}",
+    "{\"regex\":\"\\\\w+\"}",
+    "{\"regex\":\"(\"}",
+    "{\"digest\":\"00\"}",
+    "{\"special\":null}",
+    "{\"side\":\"left\"}",
+    "{\"overlap\":2}",
+    "{\"at\":\"piece\"}",
+    "{\"at\":\"sentence\"}",
+    "{\"at\":\"paragraph\",\"overlap\":1}",
+    "{\"at\":\"token\"}",
+    "{\"pattern\":\"none\",\"threads\":1}",
+    "{\"pattern\":\"gpt2\",\"tie\":\"first\",\"threads\":2}",
+    ("{\"tie\":\"ids\",\"special_tokens\":[\"<s>\"],\"bos\":[\"<s>\"],\"special_ids\":\"first\","
+     "\"threads\":1}"),
     "{\"byte_order\":\"gpt2\",\"min_frequency\":2,\"max_token_length\":4,\"threads\":1}",
-    "{\"pretokenized\":true,\"regex\":\"a+\",\"threads\":1}", "{\"vocab_size\":258}",
-    "[1,2,3]", "[97,98,256]", "[200000]", "[-1]", "[1.5]", "[]", "[97", "<s>", "a<|endoftext|>b",
-    "the cab. ab ab?\n\n the", "ab", "model", "tiktoken", "huggingface", "gpt2-vocab", "gpt2-merges",
-    "minbpe", "SELECT b FROM t", "VALUES('ab'),(x'c3'),('\xc2')", "SELECT id FROM bpe_tokens('ab','m')",
-    "SELECT seq FROM bpe_stream('SELECT b FROM t', 'g')", "3\n", "e\xcc\x81\xef\xac\x81 \xe2\x84\xab"};
+    "{\"pretokenized\":true,\"regex\":\"a+\",\"threads\":1}",
+    "{\"vocab_size\":258}",
+    "[1,2,3]",
+    "[97,98,256]",
+    "[200000]",
+    "[-1]",
+    "[1.5]",
+    "[]",
+    "[97",
+    "<s>",
+    "a<|endoftext|>b",
+    "the cab. ab ab?\n\n the",
+    "ab",
+    "model",
+    "tiktoken",
+    "huggingface",
+    "gpt2-vocab",
+    "gpt2-merges",
+    "minbpe",
+    "SELECT b FROM t",
+    "VALUES('ab'),(x'c3'),('\xc2')",
+    "SELECT id FROM bpe_tokens('ab','m')",
+    "SELECT seq FROM bpe_stream('SELECT b FROM t', 'g')",
+    "3\n",
+    "e\xcc\x81\xef\xac\x81 \xe2\x84\xab"};
 
 #define LENGTH(array) (sizeof(array) / sizeof *(array))
 
@@ -69,18 +116,18 @@ static inline int bind_value(sqlite3_stmt *s, int i, input *in) {
   size_t len;
   const uint8_t *p;
   switch (take(in, 9)) {
-    case 0: return sqlite3_bind_null(s, i);
-    case 1: return sqlite3_bind_int64(s, i, (sqlite3_int64)(int32_t)take_u32(in));
-    case 2: return sqlite3_bind_int64(s, i, (sqlite3_int64)take(in, 256) - 3);
-    case 3: return sqlite3_bind_double(s, i, (double)take_u32(in) / 256);
-    case 4: case 5:
-      return sqlite3_bind_text(s, i, words[take(in, LENGTH(words))], -1, SQLITE_STATIC);
-    case 6:
-      p = take_bytes(in, take(in, 256), &len);
-      return sqlite3_bind_blob(s, i, len == 0 ? (const void *)"" : p, (int)len, SQLITE_TRANSIENT);
-    default:
-      p = take_bytes(in, take(in, 256), &len);
-      return sqlite3_bind_text(s, i, len == 0 ? "" : (const char *)p, (int)len, SQLITE_TRANSIENT);
+  case 0: return sqlite3_bind_null(s, i);
+  case 1: return sqlite3_bind_int64(s, i, (sqlite3_int64)(int32_t)take_u32(in));
+  case 2: return sqlite3_bind_int64(s, i, (sqlite3_int64)take(in, 256) - 3);
+  case 3: return sqlite3_bind_double(s, i, (double)take_u32(in) / 256);
+  case 4:
+  case 5: return sqlite3_bind_text(s, i, words[take(in, LENGTH(words))], -1, SQLITE_STATIC);
+  case 6:
+    p = take_bytes(in, take(in, 256), &len);
+    return sqlite3_bind_blob(s, i, len == 0 ? (const void *)"" : p, (int)len, SQLITE_TRANSIENT);
+  default:
+    p = take_bytes(in, take(in, 256), &len);
+    return sqlite3_bind_text(s, i, len == 0 ? "" : (const char *)p, (int)len, SQLITE_TRANSIENT);
   }
 }
 
@@ -118,69 +165,66 @@ static inline int run(sqlite3 *db, sqlite3_stmt *s, bool promise, uint64_t *sum)
   return rc;
 }
 
-/* ---- Memory ----------------------------------------------------------------------------------- */
+/* ---- Memory -----------------------------------------------------------------------------------
+ */
 
-/* A tokenizer takes large blocks, and under a sanitizer the system maps and clears each anew: most
-** of an input's time. So freed ones are kept, out of bounds until they are used again. And where a
-** target says so, an allocation fails. */
-#if defined(__SANITIZE_ADDRESS__)
-#define GUARDED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define GUARDED 1
-#endif
-#endif
-#ifdef GUARDED
-#include <sanitizer/asan_interface.h>
-#else
-#define ASAN_POISON_MEMORY_REGION(p, n) ((void)(p), (void)(n))
-#define ASAN_UNPOISON_MEMORY_REGION(p, n) ((void)(p), (void)(n))
-#endif
-
-enum { LARGE = 1 << 17, KEPT = 16 };
-static sqlite3_mem_methods system_memory;
-static void *kept[KEPT];
+/* SQLite's memory: each block with its size before it, freed large ones kept as in fuzz.h; and
+ *where
+ ** a target says so, an allocation fails. */
+enum { HEADER = 16 };
 static int until_failure; /* 0: none fails; 1: the next */
 
-static inline void *kept_malloc(int n) {
+static inline void *mem_malloc(int n) {
   if (until_failure > 0 && --until_failure == 0) return NULL;
-  for (int i = 0; n >= LARGE && i < KEPT; i++) {
-    const int has = kept[i] == NULL ? 0 : system_memory.xSize(kept[i]);
-    if (has < n || has / 2 > n) continue;
-    void *p = kept[i];
-    kept[i] = NULL;
-    ASAN_UNPOISON_MEMORY_REGION(p, (size_t)has);
-    return p;
-  }
-  return system_memory.xMalloc(n);
+  int *p = take_kept((size_t)n + HEADER);
+  if (p == NULL) p = malloc((size_t)n + HEADER);
+  if (p == NULL) return NULL;
+  *p = n;
+  return p + HEADER / sizeof *p;
 }
 
-static inline void kept_free(void *p) {
-  const int has = system_memory.xSize(p);
-  for (int i = 0; has >= LARGE && i < KEPT; i++) {
-    if (kept[i] != NULL) continue;
-    kept[i] = p;
-    ASAN_POISON_MEMORY_REGION(p, (size_t)has);
-    return;
-  }
-  system_memory.xFree(p);
+static inline int *start_of(void *p) {
+  return (int *)p - HEADER / sizeof(int);
 }
 
-static inline void *failing_realloc(void *p, int n) {
+static inline void mem_free(void *p) {
+  int *start = start_of(p);
+  if (!keep_block(start, (size_t)*start + HEADER)) free(start);
+}
+
+static inline void *mem_realloc(void *p, int n) {
   if (until_failure > 0 && --until_failure == 0) return NULL;
-  return system_memory.xRealloc(p, n);
+  int *start = realloc(start_of(p), (size_t)n + HEADER);
+  if (start == NULL) return NULL;
+  *start = n;
+  return start + HEADER / sizeof *start;
+}
+
+static inline int mem_size(void *p) {
+  return *start_of(p);
+}
+
+static inline int mem_roundup(int n) {
+  return (n + 7) & ~7;
+}
+
+static inline int mem_init(void *ctx) {
+  (void)ctx;
+  return SQLITE_OK;
+}
+
+static inline void mem_shutdown(void *ctx) {
+  (void)ctx;
 }
 
 static inline void configure_memory(void) {
-  REQUIRE(sqlite3_config(SQLITE_CONFIG_GETMALLOC, &system_memory) == SQLITE_OK);
-  sqlite3_mem_methods m = system_memory;
-  m.xMalloc = kept_malloc;
-  m.xFree = kept_free;
-  m.xRealloc = failing_realloc;
-  REQUIRE(sqlite3_config(SQLITE_CONFIG_MALLOC, &m) == SQLITE_OK);
+  static const sqlite3_mem_methods methods = {mem_malloc,  mem_free, mem_realloc,  mem_size,
+                                              mem_roundup, mem_init, mem_shutdown, NULL};
+  REQUIRE(sqlite3_config(SQLITE_CONFIG_MALLOC, &methods) == SQLITE_OK);
 }
 
-/* ---- Databases -------------------------------------------------------------------------------- */
+/* ---- Databases --------------------------------------------------------------------------------
+ */
 
 static inline int give_up(void *ticks) {
   return --*(int *)ticks < 0;
@@ -193,7 +237,7 @@ static inline sqlite3 *original(void) {
   configure_memory();
   REQUIRE(sqlite3_open(":memory:", &db) == SQLITE_OK);
   REQUIRE(sqlite3_bpe_init(db, NULL, NULL) == SQLITE_OK);
-  REQUIRE(sqlite3_exec(db, setup, NULL, NULL, NULL) == SQLITE_OK);
+  REQUIRE(sqlite3_exec(db, FUZZ_SETUP, NULL, NULL, NULL) == SQLITE_OK);
   return db;
 }
 
