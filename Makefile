@@ -196,9 +196,11 @@ exports: $(EXT) ## one exported symbol, nothing wanted from outside but libc
 layers: ## the include lists point only downwards
 	@$(RUN) tests/layers.sh
 
-selftest: $(B)/bin/slt $(B)/bin/prop $(B)/bin/prop_train $(EXT) ## each harness can fail
+selftest: $(B)/bin/slt $(B)/bin/prop $(B)/bin/prop_train $(FUZZERS:%=$(B)/bin/replay-%) $(EXT) ## each harness can fail
 	@$(RUN) tests/selftest.sh
 	@! $(B)/bin/prop --sabotage --core --cases 2000 >/dev/null || { echo "prop cannot fail" >&2; exit 1; }
+	@for f in $(FUZZERS); do ! FUZZ_SABOTAGE=1 $(B)/bin/replay-$$f tests/fuzz/corpus/$$f >/dev/null 2>&1 || \
+	  { echo "replay-$$f cannot fail" >&2; exit 1; }; done
 	@! $(B)/bin/prop_train --cases 300 --sabotage 1 >/dev/null || { echo "prop_train cannot fail" >&2; exit 1; }
 
 replay: $(FUZZERS:%=$(B)/bin/replay-%) ## every fuzzer over its kept inputs

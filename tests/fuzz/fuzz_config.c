@@ -122,7 +122,8 @@ static void take_tokens(input *in, design *d, bool odd) {
     token *t = &d->tokens[k];
     if (strlen(d->tokens[l].text) > HALF || strlen(d->tokens[r].text) > HALF) continue;
     d->left[k] = (uint8_t)l, d->right[k] = (uint8_t)r;
-    snprintf(t->text, TOKEN_TEXT, "%.*s%.*s", HALF, d->tokens[l].text, HALF, d->tokens[r].text);
+    const token left = d->tokens[l], right = d->tokens[r];
+    snprintf(t->text, TOKEN_TEXT, "%.*s%.*s", HALF, left.text, HALF, right.text);
     if (!odd && has_token(d, t->text)) continue;
     d->ids[k] = odd && gap == 15 ? 300 : 300 + 2 * k + (gap == 14 ? 300 : 0);
     d->n_tokens++;
@@ -191,8 +192,9 @@ static void put_vocab(page *p, const design *d) {
 /* form: 0 strings, 1 pairs, 2 by turns. */
 static void put_merges(page *p, const design *d, unsigned form) {
   for (unsigned i = d->n_letters; i < d->n_tokens; i++) {
-    const char *comma = i == d->n_letters ? "" : ",";
+    const char *comma = i == d->n_letters + (form == 1 && sabotage()) ? "" : ",";
     const char *l = d->tokens[d->left[i]].text, *r = d->tokens[d->right[i]].text;
+    if (form == 1 && i == d->n_letters && sabotage()) continue;
     if (form == 1 || (form == 2 && i % 2)) say(p, "%s['%s','%s']", comma, l, r);
     else say(p, "%s'%s %s'", comma, l, r);
   }
