@@ -285,7 +285,7 @@ $(B)/bin/fuzzer-%: $(B)/fuzz/fuzz_%.o $(TWIN) $(GLUE_STATIC) $(CORE)
 	$(CC) -fsanitize=fuzzer,address,undefined -o $@ $^ $(TEST_LIBS)
 
 fuzz-coverage: ## lines of src/ and ext/ that the kept inputs reach (needs clang and llvm)
-	@$(MAKE) --no-print-directory CC=clang B=build/fuzz-coverage CFLAGS="-O1 -g" \
+	@$(MAKE) --no-print-directory CC=clang B=build/fuzz-coverage CFLAGS="-O1 -g -DBPE_SMALL" \
 	  SANITIZE="-fprofile-instr-generate -fcoverage-mapping" $(FUZZERS:%=build/fuzz-coverage/bin/replay-%)
 	@tests/fuzz/coverage.sh build/fuzz-coverage/bin build/fuzz-coverage $(CORPUS)
 

@@ -114,7 +114,7 @@ static const struct {
     {"t", NULL, {"a", "b", "c", "b"}},
     {"u", NULL, {"a", "b", "c", "d"}},
     {"v", NULL, {"text", "tokens"}},
-    {"f", NULL, {"b", "rowid", "f", "rank"}},
+    {"f", NULL, {"b", "rowid", "rank"}},
     {"fv", NULL, {"term", "doc", "cnt"}},
     {"(SELECT * FROM bpe_tokenizers WHERE schema = 'main')",
      NULL,
@@ -433,14 +433,17 @@ static int deny_more(void *ctx, int action, const char *a, const char *b, const 
   return action == SQLITE_PRAGMA ? SQLITE_DENY : deny(ctx, action, a, b, c, d);
 }
 
+/* Whether it answers the same again. Not the hidden column that bears the name of an FTS5 table,
+** which the grammar does not read. */
 static bool is_steady(const char *sql) {
   return strstr(sql, "debug") == NULL && strstr(sql, "random") == NULL &&
          strstr(sql, "time") == NULL && strstr(sql, "date") == NULL &&
          strstr(sql, "changes") == NULL;
 }
 
-/* Whether it wrote. */
-static bool run_one(sqlite3 *db, const char *sql, const char **rest, int *ticks, int ticks_each) {
+/* Whether it wrote. made: by the grammar. */
+static bool run_one(sqlite3 *db, const char *sql, const char **rest, int *ticks, int ticks_each,
+                    bool made) {
   sqlite3_stmt *s = NULL;
   uint64_t sum[2];
   *ticks = ticks_each;
@@ -454,7 +457,7 @@ static bool run_one(sqlite3 *db, const char *sql, const char **rest, int *ticks,
   const int rc = run(db, s, false, &sum[0]);
   const int reset = sqlite3_reset(s);
   REQUIRE(rc == SQLITE_ROW || rc == SQLITE_DONE ? reset == SQLITE_OK : true);
-  if (reads && rc == SQLITE_DONE && !memory && sqlite3_column_count(s) > 0 && is_steady(sql)) {
+  if (made && reads && rc == SQLITE_DONE && !memory && sqlite3_column_count(s) > 0 && is_steady(sql)) {
     *ticks = 1 << 20;
     const int again = run(db, s, false, &sum[1]);
     if (again != rc || sum[0] != sum[1]) fprintf(stderr, "%s\n", sql);
@@ -473,7 +476,7 @@ static bool run_raw(sqlite3 *db, const input *in, int *ticks, int ticks_each) {
   const char *rest = sql;
   sqlite3_set_authorizer(db, deny_more, NULL);
   for (int i = 0; i < MOST_STATEMENTS && rest != NULL && *rest != 0; i++)
-    wrote |= run_one(db, rest, &rest, ticks, ticks_each);
+    wrote |= run_one(db, rest, &rest, ticks, ticks_each, false);
   return wrote;
 }
 
@@ -525,7 +528,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
       statement(&m);
       if (getenv("FUZZ_SHOW") != NULL) fprintf(stderr, "%s;\n", m.sql);
       if (failing == 0 && i > 0) until_failure = (int)nth;
-      wrote |= run_one(db, m.sql, &rest, &ticks, ticks_each);
+      wrote |= run_one(db, m.sql, &rest, &ticks, ticks_each, true);
       until_failure = 0;
     }
   }

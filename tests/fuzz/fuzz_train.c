@@ -149,6 +149,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   bpe_model *smaller = train(&s, half, false);
   require_same(smaller, cut);
   bpe_model_free(smaller);
+  /* All that was asked for is all that there is; more, or less than bytes and specials, is refused. */
+  const uint32_t least = 256 + (uint32_t)s.o.n_specials;
+  REQUIRE(bpe_model_cut(m, least + s.merges, NULL, &cut) == BPE_OK);
+  require_same(m, cut);
+  REQUIRE(bpe_model_cut(m, least + s.merges + 1, NULL, &cut) == BPE_MISUSE);
+  REQUIRE(bpe_model_cut(m, least - 1, NULL, &cut) == BPE_MISUSE);
   bpe_model_free(m);
   REQUIRE(fuzz_blocks == 0);
   return 0;

@@ -85,6 +85,12 @@ def train():
             + bytes([3, 12]) + b"cab abcd dab")
 
 
+    prose = b"".join(bytes([1 + k % 2, 110]) + bytes(97 + (k * 7 + i * i) % 13 if i % 6 else 32 for i in range(110))
+                     for k in range(12))
+    for pattern in (0, 2, 5, 7, 8, 9):
+        put("train", "threads-%d" % pattern, bytes([pattern, pattern % 2, 0, pattern == 5, 1, 0, 31, 0]) + prose)
+
+
 def decode():
     def ids(*values):
         return b"".join(struct.pack("<I", v)[:3] for v in values)
@@ -182,6 +188,10 @@ def sql():
     for which in range(62):
         put("sql", "statement-%02d" % which, bytes([which]) + late + text(b"the cab <s> ab. the")
             + bytes([which % 4]) + word(which % 33) + small)
+    for i in range(33):  # each word that is options
+        for which in (0, 2, 3, 7, 14, 19):
+            put("sql", "option-%02d-%02d" % (i, which), bytes([which]) + late
+                + text(b"[97,262,256]" if which == 3 else b"the <s> ab. B\n\nc") + bytes([i % 2]) + word(i) + small)
     for i, value in enumerate([null, one, b"\3\0\1\2\3", blob(b"\xff\0\xfe"), text(b"a\0b\xff")]):
         put("sql", "value-%d" % i, bytes([0]) + late + value + b"\1" + null)
         put("sql", "ids-%d" % i, bytes([3]) + late + value + b"\1" + null)
@@ -230,7 +240,8 @@ def config():
     rng = random.Random(9)
     for family in range(3):
         for i in range(12):
-            put("config", "%d-%02d" % (family, i), bytes([i % 5, family]) + bytes(rng.randrange(256) for _ in range(70)))
+            put("config", "%d-%02d" % (family, i), bytes([i % 5, family])
+                + bytes(rng.randrange(256) for _ in range(110)) + " <s>x </s> ab_<s> é<s>\u200c <unk>ab a  ".encode() * 2)
 
 
 def normalize():

@@ -125,13 +125,19 @@ static inline void check_paths(prop_subject *s, const input *text, prop_rng *rng
     prop_check_print();
   }
   REQUIRE(wrong == NULL);
-  const bpe_walk_options o = {
+  bpe_walk_options o = {
       .allowed = prop_one_in(rng, 2) ? s->all : NULL,
       .document = s->n_bos + s->n_eos > 0 && prop_one_in(rng, 3),
   };
+  bpe_finder *forbidden = NULL;
+  if (o.allowed == NULL && prop_one_in(rng, 3))
+    REQUIRE(bpe_finder_new_forbidden(s->model, NULL, 0, NULL, 0, NULL, &forbidden) == BPE_OK);
+  o.forbidden = forbidden;
   encode_packed(s->coder, text, &o, &expected);
   check_trace_ids(s->coder, text, &o, &expected);
   check_stream_ids(s->coder, text, &o, rng, &expected);
+  bpe_finder_free(forbidden);
+  o.forbidden = NULL;
   if (text->left > WINDOW_TEXT) return;
   w.coder = s->coder;
   w.options = o;

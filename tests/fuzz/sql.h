@@ -37,12 +37,12 @@ static const char setup[] =
     "INSERT INTO bpe_tokenizers(name, source) SELECT 'h', replace(bpe_export('g', 'huggingface'),"
     " '\"normalizer\":null', '\"normalizer\":{\"type\":\"NFC\"}');"
     "CREATE TABLE t(a, b, c);"
-    "INSERT INTO t VALUES(1, 'the cab ab', x'6162'), (2, 'é' || char(769) || '<s>', NULL),"
+    "INSERT INTO t VALUES(1, 'the cab ab', x'6162'), (2, 'é' || char(769) || '<s> ÉŸİ ΩЖ' || char(0) || 'Ab', NULL),"
     " (3, '', 2.5);"
     "CREATE TABLE u(a, b, c AS (bpe_count(b, 'm')) STORED, d AS (bpe_encode(b, 'g')));"
     "CREATE INDEX ui ON u(c, bpe_count(b, 'g')); INSERT INTO u SELECT a, b FROM t;"
     "CREATE VIEW v AS SELECT b AS text, bpe_count(b, 'g') AS tokens FROM t;"
-    "CREATE VIRTUAL TABLE f USING fts5(b, tokenize = 'bpe g trim'); INSERT INTO f(b) SELECT b FROM "
+    "CREATE VIRTUAL TABLE f USING fts5(b, tokenize = 'bpe g fold trim'); INSERT INTO f(b) SELECT b FROM "
     "t;"
     "CREATE VIRTUAL TABLE fv USING fts5vocab(f, row);";
 #endif
