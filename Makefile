@@ -266,6 +266,7 @@ valgrind: $(B)/bin/slt $(B)/bin/unit_merge $(B)/bin/unit_encode $(EXT) ## SQL te
 	@tests/run.sh --sum $(B)/tally-valgrind
 
 # The slow twins are not what is fuzzed: no sanitizer, and no coverage that would lead to them.
+FUZZ_SECONDS ?= 480
 FUZZ_BUILD := CC=clang B=build/fuzz-clang CFLAGS="-O2 -g -DBPE_SMALL" \
   SANITIZE="-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all" \
   UNGUARDED="-fno-sanitize=all"
@@ -273,12 +274,12 @@ FUZZ_BUILD := CC=clang B=build/fuzz-clang CFLAGS="-O2 -g -DBPE_SMALL" \
 fuzz: ## libFuzzer over every surface, SECONDS=30 each (needs clang)
 	@$(MAKE) --no-print-directory $(FUZZ_BUILD) fuzz-run
 
-.PHONY: fuzz-run
+soak-fuzz: ## the same for long: FUZZ_SECONDS=480 each (TARGETS='sql=900 store' for some)
+	@$(MAKE) --no-print-directory $(FUZZ_BUILD) SECONDS=$(FUZZ_SECONDS) fuzz-run
+
+.PHONY: fuzz-run fuzz-coverage soak-fuzz
 fuzz-run: $(FUZZERS:%=$(B)/bin/fuzzer-%)
-	@for f in $(FUZZERS); do mkdir -p $(B)/corpus-$$f && \
-	  $(B)/bin/fuzzer-$$f -max_total_time=$(SECONDS) -max_len=4096 -timeout=20 -rss_limit_mb=4096 \
-	    $$(test ! -f tests/fuzz/$$f.dict || echo -dict=tests/fuzz/$$f.dict) \
-	    $(B)/corpus-$$f tests/fuzz/corpus/$$f || exit 1; done
+	@tests/fuzz/soak.sh $(B)/bin $(B)/corpus $(SECONDS) $(TARGETS)
 
 $(B)/bin/fuzzer-%: $(B)/fuzz/fuzz_%.o $(TWIN) $(GLUE_STATIC) $(CORE)
 	@mkdir -p $(@D)

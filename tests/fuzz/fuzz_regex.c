@@ -86,6 +86,8 @@ static bool is_simple(const char *regex, size_t len) {
   unsigned repeats = 0;
   for (size_t i = 0; i < len; i++) {
     if (regex[i] == 0 || regex[i] == '\n') return false; /* lines are steps to the twin */
+    /* What a word or a digit is depends on PCRE2's version, and the twin goes by a later Unicode. */
+    if (regex[i] == '\\' && i + 1 < len && strchr("wWdDbB", regex[i + 1]) != NULL) return false;
     if (strchr("*+{", regex[i]) == NULL) continue;
     if (i > 0 && regex[i - 1] == ')') return false;
     repeats++;

@@ -188,10 +188,6 @@ def sql():
     for which in range(62):
         put("sql", "statement-%02d" % which, bytes([which]) + late + text(b"the cab <s> ab. the")
             + bytes([which % 4]) + word(which % 33) + small)
-    for i in range(33):  # each word that is options
-        for which in (0, 2, 3, 7, 14, 19):
-            put("sql", "option-%02d-%02d" % (i, which), bytes([which]) + late
-                + text(b"[97,262,256]" if which == 3 else b"the <s> ab. B\n\nc") + bytes([i % 2]) + word(i) + small)
     for i, value in enumerate([null, one, b"\3\0\1\2\3", blob(b"\xff\0\xfe"), text(b"a\0b\xff")]):
         put("sql", "value-%d" % i, bytes([0]) + late + value + b"\1" + null)
         put("sql", "ids-%d" % i, bytes([3]) + late + value + b"\1" + null)

@@ -47,7 +47,12 @@ for spec in "$@"; do
   row "$(date '+%F %H:%M')" "$commit" "$target" "$cpu" "${execs:-0}" \
     "$((${execs:-0} / (cpu > 0 ? cpu : 1)))" "${edges%% *}" "$features" \
     "$(find "$found" -type f | wc -l)" "$bad"
-  if [ "$bad" = 0 ] && [ -n "$execs" ]; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+  if [ "$bad" = 0 ] && [ -n "$execs" ]; then
+    passed=$((passed + 1))
+  else
+    failed=$((failed + 1))
+    grep -a -A 30 -e 'does not hold' -e ERROR -e 'runtime error' "$log" || tail -n 5 "$log"
+  fi
 done
 echo "$passed passed, $failed failed"
 [ $failed = 0 ]
