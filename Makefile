@@ -274,10 +274,18 @@ FUZZ_BUILD := CC=clang B=build/fuzz-clang CFLAGS="-O2 -g -DBPE_SMALL" \
 fuzz: ## libFuzzer over every surface, SECONDS=30 each (needs clang)
 	@$(MAKE) --no-print-directory $(FUZZ_BUILD) fuzz-run
 
+small: ## the tests with the sizes that fuzzers use, so that short texts pass them
+	@rm -f build/small/tally
+	@$(MAKE) --no-print-directory B=build/small CFLAGS="-O2 -g -DBPE_SMALL" unit test-static windows \
+	  replay build/small/bin/prop build/small/bin/prop_train
+	@tests/run.sh build/small/tally build/small/bin/prop --cases 100000 --core
+	@tests/run.sh build/small/tally build/small/bin/prop_train
+	@tests/run.sh --sum build/small/tally
+
 soak-fuzz: ## the same for long: FUZZ_SECONDS=480 each (TARGETS='sql=900 store' for some)
 	@$(MAKE) --no-print-directory $(FUZZ_BUILD) SECONDS=$(FUZZ_SECONDS) fuzz-run
 
-.PHONY: fuzz-run fuzz-coverage soak-fuzz
+.PHONY: fuzz-run fuzz-coverage soak-fuzz small
 fuzz-run: $(FUZZERS:%=$(B)/bin/fuzzer-%)
 	@tests/fuzz/soak.sh $(B)/bin $(B)/corpus $(SECONDS) $(TARGETS)
 
