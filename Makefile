@@ -38,11 +38,13 @@ GLUE_STATIC := $(patsubst ext/%.c,$(B)/static/%.o,$(wildcard ext/*.c))
 ORACLE := $(patsubst tests/%.c,$(B)/tests/%.o,$(wildcard tests/oracle*.c))
 SLT := $(patsubst tests/%.c,$(B)/tests/%.o,$(wildcard tests/slt*.c))
 PROP := $(patsubst tests/%.c,$(B)/tests/%.o,$(filter-out tests/prop_window.c tests/prop_train.c,$(wildcard tests/prop*.c)))
-PROP_WINDOW := $(B)/tests/prop_window.o $(B)/tests/prop_subject.o $(B)/tests/prop_text.o
+PROP_WINDOW := $(B)/tests/prop_window.o $(B)/tests/window_check.o $(B)/tests/prop_subject.o $(B)/tests/prop_text.o
 IO_ERRORS := io_errors io_scenarios vfs_faulty stored
 POWER := power vfs_power stored
 KILLED := killed stored
 SOAK := $(patsubst tests/soak/%.c,%,$(filter-out tests/soak/load.c,$(wildcard tests/soak/*.c)))
+# What fuzz targets compare with.
+TWIN := $(ORACLE) $(patsubst %,$(B)/tests/%.o,prop_check prop_subject prop_text window_check)
 BENCH := $(patsubst tests/bench/%.c,$(B)/bench/%.o,$(wildcard tests/bench/*.c))
 UNITS := $(patsubst tests/%.c,$(B)/bin/%,$(wildcard tests/unit_*.c))
 HOSTILE := $(filter-out hostile_hash,$(patsubst tests/%.c,%,$(wildcard tests/hostile_*.c)))
@@ -83,7 +85,7 @@ $(B)/static/%.o: ext/%.c
 
 $(B)/tests/%.o: tests/%.c
 	@mkdir -p $(@D)
-	$(CC) $(FLAGS) $(SQLITE_CFLAGS) -c -o $@ $<
+	$(CC) $(FLAGS) $(UNGUARDED) $(SQLITE_CFLAGS) -c -o $@ $<
 
 $(B)/tests-static/%.o: tests/%.c
 	@mkdir -p $(@D)
@@ -139,7 +141,7 @@ $(B)/bin/bugs-static: $(B)/tests-static/bugs.o $(GLUE_STATIC) $(CORE)
 	$(LINK)
 $(B)/bin/store_c-static: $(B)/tests-static/store_c.o $(GLUE_STATIC) $(CORE)
 	$(LINK)
-$(B)/bin/replay-%: $(B)/fuzz/fuzz_%.o $(B)/fuzz/replay.o $(ORACLE) $(GLUE_STATIC) $(CORE)
+$(B)/bin/replay-%: $(B)/fuzz/fuzz_%.o $(B)/fuzz/replay.o $(TWIN) $(GLUE_STATIC) $(CORE)
 	$(LINK)
 $(B)/bin/hostile_hash: $(B)/tests/hostile_hash.o $(CORE)
 	$(LINK)
@@ -242,9 +244,11 @@ exports: $(EXT) ## one exported symbol, nothing wanted from outside but libc
 layers: ## the include lists point only downwards
 	@$(RUN) tests/layers.sh
 
-selftest: faults-selftest $(B)/bin/slt $(B)/bin/prop $(B)/bin/prop_train $(B)/bin/soak $(B)/bin/load $(B)/bin/limits $(EXT) ## each harness can fail
+selftest: faults-selftest $(B)/bin/slt $(B)/bin/prop $(B)/bin/prop_train $(B)/bin/soak $(B)/bin/load $(B)/bin/limits $(FUZZERS:%=$(B)/bin/replay-%) $(EXT) ## each harness can fail
 	@$(RUN) tests/selftest.sh
 	@! $(B)/bin/prop --sabotage --core --cases 2000 >/dev/null || { echo "prop cannot fail" >&2; exit 1; }
+	@for f in $(FUZZERS); do ! FUZZ_SABOTAGE=1 $(B)/bin/replay-$$f tests/fuzz/corpus/$$f >/dev/null 2>&1 || \
+	  { echo "replay-$$f cannot fail" >&2; exit 1; }; done
 	@! $(B)/bin/prop_train --cases 300 --sabotage 1 >/dev/null || { echo "prop_train cannot fail" >&2; exit 1; }
 	@$(RUN) tests/soak/selftest.sh $(B)/bin
 	@! $(B)/bin/limits each --moments 1 --only trace --sabotage 1 >/dev/null || { echo "limits cannot fail" >&2; exit 1; }
@@ -369,19 +373,31 @@ valgrind: $(B)/bin/slt $(B)/bin/unit_merge $(B)/bin/unit_encode $(EXT) ## SQL te
 	  $(VALGRIND_TESTS)
 	@tests/run.sh --sum $(B)/tally-valgrind
 
-FUZZ_FLAGS := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
+# The slow twins are not what is fuzzed: no sanitizer, and no coverage that would lead to them.
+FUZZ_SECONDS ?= 480
+FUZZ_BUILD := CC=clang B=build/fuzz-clang CFLAGS="-O2 -g -DBPE_SMALL" \
+  SANITIZE="-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all" \
+  UNGUARDED="-fno-sanitize=all"
 
 fuzz: ## libFuzzer over every surface, SECONDS=30 each (needs clang)
-	@$(MAKE) --no-print-directory CC=clang B=build/fuzz-clang CFLAGS="$(FUZZ_FLAGS)" fuzz-run
+	@$(MAKE) --no-print-directory $(FUZZ_BUILD) fuzz-run
 
-.PHONY: fuzz-run
+small: ## the tests with the sizes that fuzzers use, so that short texts pass them
+	@rm -f build/small/tally
+	@$(MAKE) --no-print-directory B=build/small CFLAGS="-O2 -g -DBPE_SMALL" unit test-static windows \
+	  replay build/small/bin/prop build/small/bin/prop_train
+	@tests/run.sh build/small/tally build/small/bin/prop --cases 100000 --core
+	@tests/run.sh build/small/tally build/small/bin/prop_train
+	@tests/run.sh --sum build/small/tally
+
+soak-fuzz: ## the same for long: FUZZ_SECONDS=480 each (TARGETS='sql=900 store' for some)
+	@$(MAKE) --no-print-directory $(FUZZ_BUILD) SECONDS=$(FUZZ_SECONDS) fuzz-run
+
+.PHONY: fuzz-run fuzz-coverage soak-fuzz small
 fuzz-run: $(FUZZERS:%=$(B)/bin/fuzzer-%)
-	@for f in $(FUZZERS); do mkdir -p $(B)/corpus-$$f && \
-	  $(B)/bin/fuzzer-$$f -max_total_time=$(SECONDS) -max_len=4096 -timeout=20 -rss_limit_mb=4096 \
-	    $$(test ! -f tests/fuzz/$$f.dict || echo -dict=tests/fuzz/$$f.dict) \
-	    $(B)/corpus-$$f tests/fuzz/corpus/$$f || exit 1; done
+	@tests/fuzz/soak.sh $(B)/bin $(B)/corpus $(SECONDS) $(TARGETS)
 
-$(B)/bin/fuzzer-%: $(B)/fuzz/fuzz_%.o $(ORACLE) $(GLUE_STATIC) $(CORE)
+$(B)/bin/fuzzer-%: $(B)/fuzz/fuzz_%.o $(TWIN) $(GLUE_STATIC) $(CORE)
 	@mkdir -p $(@D)
 	$(CC) -fsanitize=fuzzer,address,undefined -o $@ $^ $(TEST_LIBS)
 
@@ -407,6 +423,11 @@ HOSTILE_SEEDS ?= 20
 soak-hostile: $(B)/bin/hostile_hash $(HOSTILE:%=$(B)/bin/%) $(EXT) ## all of it: every value in every place, HOSTILE_SEEDS=20 secrets
 	@for s in $$(seq $(HOSTILE_SEEDS)); do $(RUN) $(B)/bin/hostile_hash --ext ./bpe --seed $$s || exit 1; done
 	@for p in $(HOSTILE); do $(RUN) $(B)/bin/$$p ./bpe --full || exit 1; done
+
+fuzz-coverage: ## lines of src/ and ext/ that the kept inputs reach (needs clang and llvm)
+	@$(MAKE) --no-print-directory CC=clang B=build/fuzz-coverage CFLAGS="-O1 -g -DBPE_SMALL" \
+	  SANITIZE="-fprofile-instr-generate -fcoverage-mapping" $(FUZZERS:%=build/fuzz-coverage/bin/replay-%)
+	@tests/fuzz/coverage.sh build/fuzz-coverage/bin build/fuzz-coverage $(CORPUS)
 
 test-fixtures: $(B)/bin/vectors $(B)/bin/import_fixtures $(B)/bin/train_reference $(EXT) ## texts of public test suites, kept outside the tree: FIXTURES=folder
 	@test -n "$(FIXTURES)" || { echo "test-fixtures: say FIXTURES=folder" >&2; exit 1; }

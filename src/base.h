@@ -16,6 +16,14 @@
 #define NEVER_INLINE
 #endif
 
+/* A size from which text is treated otherwise, as a constant. Fuzzers' inputs are short: they are
+** built with -DBPE_SMALL, and what lies behind such a size is then behind the small one. */
+#ifdef BPE_SMALL
+#define USUALLY(size, small) (small)
+#else
+#define USUALLY(size, small) (size)
+#endif
+
 /* Records a failure, printf-style, unless one is recorded already, and returns its status.
 ** offset: as bpe_error has it. */
 #if defined(__GNUC__)

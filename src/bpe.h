@@ -318,7 +318,8 @@ void bpe_walk_free(bpe_walk *);
 /* Begins a text, which is borrowed until the next start or free; options NULL = all zero. */
 BPE_CHECK bpe_status bpe_walk_start(bpe_walk *, const void *text, size_t len,
                                     const bpe_walk_options *, bpe_error *);
-/* BPE_OK: *piece is the next; the pieces tile the text in order. BPE_DONE: no more. */
+/* BPE_OK: *piece is the next; the pieces tile the text in order, but a text that normalizing leaves
+** nothing of has none. BPE_DONE: no more. */
 BPE_CHECK bpe_status bpe_walk_next(bpe_walk *, bpe_piece *piece, bpe_error *);
 
 /* The whole text at once, over a walk of the coder's own. */

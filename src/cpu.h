@@ -12,11 +12,9 @@
 
 #if defined(__GNUC__)
 #define ALWAYS_INLINE inline __attribute__((always_inline))
-#define NEVER_INLINE __attribute__((noinline))
 #define PREFETCH(p) __builtin_prefetch(p)
 #else
 #define ALWAYS_INLINE inline
-#define NEVER_INLINE
 #define PREFETCH(p) ((void)(p))
 #endif
 

@@ -11,13 +11,13 @@
 #include <stdatomic.h>
 
 enum {
-  BATCH_BYTES = 1 << 18,
-  BATCH_ROWS = 1 << 13,
-  LONG_ROW = BATCH_BYTES / 2, /* a row from this length on is cut or counted where it is */
-  WORKER_PIECES = 40000,      /* of a worker's table, which is to stay in a near cache */
-  WORKER_BYTES = 1 << 20,     /* of pieces longer than COUNT_SHORT */
-  FIRST_PIECES = 4000,        /* of the owner's table */
-  FIRST_BYTES = 1 << 12
+  BATCH_BYTES = USUALLY(1 << 18, 256),
+  BATCH_ROWS = USUALLY(1 << 13, 8),
+  LONG_ROW = BATCH_BYTES / 2,         /* a row from this length on is cut or counted where it is */
+  WORKER_PIECES = USUALLY(40000, 16), /* of a worker's table, which is to stay in a near cache */
+  WORKER_BYTES = USUALLY(1 << 20, 256), /* of pieces longer than COUNT_SHORT */
+  FIRST_PIECES = USUALLY(4000, 16),     /* of the owner's table */
+  FIRST_BYTES = USUALLY(1 << 12, 64)
 };
 
 typedef struct batch_row {

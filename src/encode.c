@@ -20,8 +20,8 @@
 #include "unseen.h"
 
 enum {
-  PIECE_BYTES = 1 << 22,   /* memory of the table of pieces, unless said otherwise */
-  STOP_INTERVAL = 1 << 16, /* bytes of text between two questions to stop */
+  PIECE_BYTES = USUALLY(1 << 22, 1 << 16), /* of the table of pieces, unless said otherwise */
+  STOP_INTERVAL = 1 << 16,                 /* bytes of text between two questions to stop */
   IDS_PER_RESERVE = 1024,
   MOST_EXPECTED = 1 << 16, /* bytes of text whose ids have room made for them at first */
   ID_WORK = 8              /* units, of a look at the token of an id */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 enum {
-  LONG_PIECE = 1024,       /* bytes from which a piece is kept */
+  LONG_PIECE = USUALLY(1024, 32), /* bytes from which a piece is kept */
   STOP_INTERVAL = 1 << 16, /* bytes between two questions to stop */
   ID_WORK = 8              /* units, of a look at the token of an id */
 };

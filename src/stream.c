@@ -21,8 +21,8 @@
 #include <string.h>
 
 enum {
-  ENOUGH = 1 << 16, /* bytes that are worth an attempt */
-  CUT_CHAR = 3      /* bytes of a character whose last one is missing */
+  ENOUGH = USUALLY(1 << 16, 64), /* bytes that are worth an attempt */
+  CUT_CHAR = 3                   /* bytes of a character whose last one is missing */
 };
 
 struct bpe_stream {

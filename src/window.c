@@ -390,7 +390,7 @@ static bpe_status cut_left(bpe_windows *w, size_t to, uint64_t most, size_t *sta
 
 /* Marks the whole text, and forgets those marks that lie more than the limit before its end. */
 static bpe_status read_all(bpe_windows *w, bpe_error *e) {
-  enum { FORGET_AT = 4096 };
+  enum { FORGET_AT = USUALLY(4096, 64) };
   bpe_piece p;
   bpe_status st;
   forget_marks(w, 0);

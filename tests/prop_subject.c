@@ -85,6 +85,14 @@ static bool compare_classes(const prop_world *w, bpe_coder *coder) {
   return ok;
 }
 
+bool prop_world_avoid(const prop_world *w, bpe_coder *coder, bool (**avoid)(uint32_t cp)) {
+  static bool compared;
+  if (!compared && !compare_classes(w, coder)) return false;
+  compared = true;
+  *avoid = is_avoided;
+  return true;
+}
+
 void prop_world_close(prop_world *w) {
   oracle_classes_free(w->classes);
   for (size_t i = 0; i < sizeof w->ranks / sizeof *w->ranks; i++) oracle_vocab_free(w->ranks[i]);
@@ -517,19 +525,22 @@ static void choose_alphabet(prop_subject *s, prop_rng *rng, bool chain) {
 }
 
 bool prop_subject_random(prop_subject *s, prop_world *w, uint64_t seed, uint64_t number) {
-  static bool compared;
-  static const char *const families[] = {"rank file", "rank file", "chain"};
   prop_rng rng = prop_seed(seed, ~number);
+  return prop_subject_make(s, w, &rng, number);
+}
+
+bool prop_subject_make(prop_subject *s, prop_world *w, prop_rng *rng, uint64_t number) {
+  static const char *const families[] = {"rank file", "rank file", "chain"};
   *s = (prop_subject){.is_random = true};
-  maker m = {.rng = &rng, .s = s, .b = bpe_builder_new(&w->alloc)};
-  const uint32_t family = prop_below(&rng, 6);
-  choose_alphabet(s, &rng, family == 2);
+  maker m = {.rng = rng, .s = s, .b = bpe_builder_new(&w->alloc)};
+  const uint32_t family = prop_below(rng, 6);
+  choose_alphabet(s, rng, family == 2);
   s->source.long_often = true;
   s->oracle.vocab = oracle_vocab_new();
   if (family < 2) make_rank_file(&m);
   else make_merge_list(&m, family == 2);
   make_specials(&m);
-  const choice pattern = choose_pattern(&rng);
+  const choice pattern = choose_pattern(rng);
   s->oracle.regex = prop_world_regex(w, pattern.published);
   bpe_builder_pattern(m.b, pattern.text, strlen(pattern.text), pattern.is_regex);
   snprintf(s->name, sizeof s->name, "random %s %llu, %u ids%s, pattern %.60s",
@@ -539,8 +550,5 @@ bool prop_subject_random(prop_subject *s, prop_world *w, uint64_t seed, uint64_t
   if (bpe_builder_finish(m.b, &e, &s->model) != BPE_OK) return refused(s, "builder", &e);
   if (!complete(s, w)) return false;
   if (!pattern.is_regex && pattern.text[0] != '[') return true;
-  if (!compared && !compare_classes(w, s->coder)) return refused(s, "classes by regex", &e);
-  compared = true;
-  s->source.avoid = is_avoided;
-  return true;
+  return prop_world_avoid(w, s->coder, &s->source.avoid) || refused(s, "classes by regex", &e);
 }

@@ -39,6 +39,9 @@ typedef struct prop_world {
 
 bool prop_world_open(prop_world *, const char *encodings, const char *classes, bool sabotage);
 void prop_world_close(prop_world *);
+/* Which code points must not be in texts that a regex splits: PCRE2 classes them otherwise. The
+** coder is only used. False: a class differs where no version of Unicode does. */
+bool prop_world_avoid(const prop_world *, bpe_coder *, bool (**avoid)(uint32_t cp));
 /* The oracle's side of a pattern: NULL for "", which is `none`. */
 oracle_regex *prop_world_regex(prop_world *, const char *pattern);
 
@@ -66,6 +69,8 @@ typedef struct prop_subject {
 /* False, with a line on stdout: the core refused what it must accept. */
 bool prop_subject_builtin(prop_subject *, prop_world *, const char *name);
 bool prop_subject_random(prop_subject *, prop_world *, uint64_t seed, uint64_t number);
+/* The same from numbers under way; `number` is only part of its name. */
+bool prop_subject_make(prop_subject *, prop_world *, prop_rng *, uint64_t number);
 void prop_subject_clear(prop_subject *);
 /* Throws the coders away, and all they remember, for new ones. */
 bool prop_subject_forget(prop_subject *);

@@ -19,13 +19,23 @@ prop_rng prop_seed(uint64_t seed, uint64_t number) {
   return (prop_rng){.state = x ? x : 1};
 }
 
+prop_rng prop_bytes(const uint8_t *bytes, size_t len) {
+  prop_rng rng = prop_seed(1, 0);
+  rng.bytes = bytes;
+  rng.left = len;
+  return rng;
+}
+
 uint64_t prop_next(prop_rng *rng) {
   uint64_t x = rng->state;
   x ^= x >> 12;
   x ^= x << 25;
   x ^= x >> 27;
   rng->state = x;
-  return x * UINT64_C(0x2545f4914f6cdd1d);
+  x *= UINT64_C(0x2545f4914f6cdd1d);
+  if (rng->left == 0) return x;
+  rng->left--;
+  return (uint64_t)*rng->bytes++ << 56 | x >> 8;
 }
 
 uint32_t prop_below(prop_rng *rng, uint32_t n) {

@@ -13,10 +13,15 @@
 #include "oracle.h"
 
 typedef struct prop_rng {
-  uint64_t state; /* never 0 */
+  uint64_t state;       /* never 0 */
+  const uint8_t *bytes; /* borrowed; the first numbers come from these, one each */
+  size_t left;
 } prop_rng;
 
 prop_rng prop_seed(uint64_t seed, uint64_t number);
+/* For fuzzers: a byte decides one number, so that changing it changes one thing; behind the last
+** the numbers go on as from a seed. */
+prop_rng prop_bytes(const uint8_t *bytes, size_t len);
 uint64_t prop_next(prop_rng *);
 uint32_t prop_below(prop_rng *, uint32_t n); /* 0 .. n-1; n > 0 */
 bool prop_one_in(prop_rng *, uint32_t n);

@@ -27,6 +27,13 @@ static inline void fuzz_fail(const char *file, int line, const char *what) {
   abort();
 }
 
+/* 1 if the selftest wants a promise that is false: every target then fails, or checks nothing. */
+static inline unsigned sabotage(void) {
+  static int wanted = -1;
+  if (wanted < 0) wanted = getenv("FUZZ_SABOTAGE") != NULL;
+  return (unsigned)wanted;
+}
+
 typedef struct input {
   const uint8_t *at;
   size_t left;
@@ -53,6 +60,52 @@ static inline const uint8_t *take_bytes(input *in, size_t n, size_t *len) {
   return p;
 }
 
+/* ---- Memory ----------------------------------------------------------------------------------- */
+
+/* A model takes large blocks, and under a sanitizer the system maps and clears each anew: most of
+** an input's time. So freed ones are kept, out of bounds until they are used again. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) && defined(__linux__)
+#define KEEPS_BLOCKS 1
+#include <malloc.h>
+#include <sanitizer/asan_interface.h>
+#endif
+#endif
+
+enum { LARGE = 1 << 17, KEPT = 16 };
+#ifdef KEEPS_BLOCKS
+static void *fuzz_kept[KEPT];
+#endif
+
+/* A block of at least n bytes and not too many; NULL: none is kept. */
+static inline void *take_kept(size_t n) {
+#ifdef KEEPS_BLOCKS
+  for (int i = 0; n >= LARGE && i < KEPT; i++) {
+    const size_t has = fuzz_kept[i] == NULL ? 0 : malloc_usable_size(fuzz_kept[i]);
+    if (has < n || has / 2 > n) continue;
+    void *p = fuzz_kept[i];
+    fuzz_kept[i] = NULL;
+    ASAN_UNPOISON_MEMORY_REGION(p, n);
+    return p;
+  }
+#endif
+  (void)n;
+  return NULL;
+}
+
+static inline bool keep_block(void *p, size_t has) {
+#ifdef KEEPS_BLOCKS
+  for (int i = 0; has >= LARGE && i < KEPT; i++) {
+    if (fuzz_kept[i] != NULL) continue;
+    fuzz_kept[i] = p;
+    ASAN_POISON_MEMORY_REGION(p, has);
+    return true;
+  }
+#endif
+  (void)p, (void)has;
+  return false;
+}
+
 /* Blocks of the core not yet freed; a target ends with as many as it began. */
 static size_t fuzz_blocks;
 
@@ -60,10 +113,14 @@ static inline void *fuzz_resize(void *ctx, void *p, size_t n) {
   (void)ctx;
   if (n == 0) {
     fuzz_blocks -= p != NULL;
+#ifdef KEEPS_BLOCKS
+    if (p != NULL && keep_block(p, malloc_usable_size(p))) return NULL;
+#endif
     free(p);
     return NULL;
   }
-  void *q = realloc(p, n);
+  void *q = p == NULL ? take_kept(n) : NULL;
+  if (q == NULL) q = realloc(p, n);
   if (q != NULL) fuzz_blocks += p == NULL;
   return q;
 }

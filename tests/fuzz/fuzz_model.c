@@ -70,7 +70,7 @@ static void check_model(const bpe_model *m, const bpe_info *info) {
     REQUIRE(u.len == t.len && memcmp(u.bytes, t.bytes, t.len) == 0);
     ids += first == i;
   }
-  REQUIRE(ids == info->token_count);
+  REQUIRE(ids == info->token_count + sabotage());
   for (size_t i = 0; i < info->merge_count; i++) {
     const bpe_merge x = bpe_model_merge(m, i);
     const bpe_token l = bpe_model_token(m, bpe_model_find_id(m, x.left));

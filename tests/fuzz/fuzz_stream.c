@@ -5,7 +5,12 @@
 */
 #include "fuzz.h"
 
-enum { ENCODINGS = 7, SIZES = 8, MOST = 200000 };
+enum { ENCODINGS = 7, SIZES = 8 };
+#ifdef BPE_SMALL
+enum { MOST = 4000 };
+#else
+enum { MOST = 70000 };
+#endif
 
 static struct subject {
   bpe_model *model;
@@ -52,7 +57,7 @@ static void check(const struct subject *s, const uint8_t *text, size_t len,
   }
   bpe_stream_end(stream);
   n += drain(stream, ids + n);
-  REQUIRE(n == whole.len / 4);
+  REQUIRE(n == whole.len / 4 + sabotage());
   for (size_t i = 0; i < n; i++) {
     const uint8_t *p = whole.bytes + 4 * i;
     REQUIRE(ids[i] == ((uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 |

@@ -8,6 +8,7 @@ once broke something: they are left alone.
     python3 tests/fuzz/make_corpus.py
 """
 import os
+import random
 import struct
 
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "corpus")
@@ -82,6 +83,12 @@ def train():
         put("train", "specials-%d" % place,
             bytes([0, 0, place, 1, 1, 0, 20]) + specials + bytes([1, 30]) + b"abab aab abababab c ab ba abc"
             + bytes([3, 12]) + b"cab abcd dab")
+
+
+    prose = b"".join(bytes([1 + k % 2, 110]) + bytes(97 + (k * 7 + i * i) % 13 if i % 6 else 32 for i in range(110))
+                     for k in range(12))
+    for pattern in (0, 2, 5, 7, 8, 9):
+        put("train", "threads-%d" % pattern, bytes([pattern, pattern % 2, 0, pattern == 5, 1, 0, 31, 0]) + prose)
 
 
 def decode():
@@ -168,35 +175,80 @@ def regex():
 
 def sql():
     def text(s):
-        return bytes([6, len(s)]) + s
+        return bytes([7, len(s)]) + s
 
     def blob(s):
-        return bytes([5, len(s)]) + s
+        return bytes([6, len(s)]) + s
 
     def word(i):
-        return bytes([3, i])
+        return bytes([4, i])
 
-    null, one = b"\0", b"\1\0\0\0\1"
-    for which in range(1, 26):
-        put("sql", "template-%02d" % which, bytes([which]) + text(b"hello <|endoftext|> world")
-            + word(which % 8) + word(9 + which % 21))
-    for i, value in enumerate([null, one, b"\2\0\1\2\3", blob(b"\xff\0\xfe"), text(b"a\0b\xff")]):
-        put("sql", "value-%d" % i, bytes([3]) + value + word(1) + null)
-        put("sql", "ids-%d" % i, bytes([6]) + value + word(1) + null)
-        put("sql", "join-%d" % i, bytes([17]) + text(b"one two") + value + word(0))
-    statements = [
-        b"SELECT bpe_count('x'), bpe_encode(NULL);",
-        b"CREATE TABLE t AS SELECT 'a b' x; SELECT * FROM t, bpe_tokens(t.x); DROP TABLE t;",
-        b"SELECT * FROM bpe_tokens; SELECT * FROM bpe_vocab LIMIT 3; SELECT * FROM bpe_merges LIMIT 3",
-        b"CREATE TABLE t(x, n AS (bpe_count(x))); INSERT INTO t VALUES('hi'); SELECT * FROM t",
-        b"CREATE INDEX i ON sqlite_master(bpe_count(name))",
-        b"SELECT t.id FROM bpe_tokens('a') t LEFT JOIN bpe_vocab v ON v.id = t.id",
-        b"INSERT INTO bpe_vocab VALUES(1); DELETE FROM bpe_tokenizers",
-        b"SELECT * FROM bpe_tokens('a b c') ORDER BY seq DESC",
-    ]
-    for i, s in enumerate(statements):
-        put("sql", "sql-%d" % i, b"\0" + s)
+    null, one, small = b"\0", b"\1\0\0\0\1", bytes([2, 10])
+    late = b"\1"  # interrupted late
+    for which in range(62):
+        put("sql", "statement-%02d" % which, bytes([which]) + late + text(b"the cab <s> ab. the")
+            + bytes([which % 4]) + word(which % 33) + small)
+    for i, value in enumerate([null, one, b"\3\0\1\2\3", blob(b"\xff\0\xfe"), text(b"a\0b\xff")]):
+        put("sql", "value-%d" % i, bytes([0]) + late + value + b"\1" + null)
+        put("sql", "ids-%d" % i, bytes([3]) + late + value + b"\1" + null)
+        put("sql", "builtin-%d" % i, bytes([1]) + late + value + bytes([54 + i]) + word(0))
 
 
-for make in (encode, window, stream, decode, model, regex, sql, train):
+# What a library of SQL is asked by those who mean it ill, and some of what they mean well.
+STATEMENTS = [
+    "SELECT bpe_count('x'), bpe_encode(NULL)",
+    "CREATE TABLE k AS SELECT 'a b' x; SELECT * FROM k, bpe_tokens(k.x, 'g'); DROP TABLE k;",
+    "SELECT * FROM bpe_tokens; SELECT * FROM bpe_vocab('m') LIMIT 3; SELECT * FROM bpe_merges('g')",
+    "CREATE TABLE k(x, n AS (bpe_count(x, 'm'))); INSERT INTO k VALUES('hi'); SELECT * FROM k",
+    "CREATE INDEX i ON sqlite_master(bpe_count(name))",
+    "SELECT t.id FROM bpe_tokens('a', 'g') t LEFT JOIN bpe_vocab('g') v ON v.id = t.id",
+    "INSERT INTO bpe_vocab VALUES(1); DELETE FROM bpe_tokenizers WHERE name = 'm'; SELECT * FROM bpe_model",
+    "SELECT * FROM bpe_tokens('a b c', 'm') ORDER BY seq DESC",
+    "WITH RECURSIVE r(n) AS (VALUES(1) UNION ALL SELECT n+1 FROM r WHERE n<20) SELECT bpe_truncate(replace(hex(zeroblob(n)),'00','ab '),n,'g') FROM r",
+    "SELECT group_concat(text, '|') OVER (ORDER BY seq ROWS 2 PRECEDING) FROM bpe_chunks('the cab. ab! c', 3, 'g')",
+    "BEGIN; INSERT INTO bpe_tokenizers(name, source) SELECT 'n', bpe_train(b, 270) FROM t; SELECT bpe_encode('ab', 'n'); ROLLBACK; SELECT bpe_encode('ab', 'n')",
+    "UPDATE bpe_model_vocab SET token = x'7a' WHERE id = 97; SELECT name, stats FROM bpe_tokenizers WHERE sealed = 0; UPDATE bpe_tokenizers SET sealed = 1 WHERE name = 'm'",
+    "SELECT highlight(f, 0, '[', ']'), bm25(f) FROM f WHERE f MATCH 'cab OR the' ORDER BY rank",
+    "SELECT x.id, y.id FROM bpe_stream('SELECT b FROM t', 'g') x JOIN bpe_ids(bpe_encode_blob('the', 'g')) y ON x.id = y.id",
+    "SELECT * FROM bpe_trace('ababab', 'm') WHERE step = 1 AND id IN (256, 257)",
+    "SELECT bpe_export(name, 'huggingface') FROM bpe_model; INSERT INTO bpe_tokenizers(name, source) SELECT 'n', bpe_export('h', 'huggingface')",
+]
+
+
+def query():
+    for i, s in enumerate(STATEMENTS):
+        put("query", "sql-%02d" % i, bytes([7, 0, 1, 0]) + s.encode())
+    rng = random.Random(7)
+    for i in range(60):
+        head = bytes([i % 4, rng.randrange(256), 1, 1])
+        put("query", "made-%02d" % i, head + bytes(rng.randrange(256) for _ in range(160)))
+
+
+def tokenizer():
+    rng = random.Random(8)
+    for i, (name, text) in enumerate(TEXTS.items()):
+        about = bytes(rng.randrange(256) for _ in range(20 + 3 * i))
+        how = bytes(rng.randrange(256) for _ in range(8))
+        put("tokenizer", name, bytes([len(about)]) + about + how + bytes([i % 4]) + text)
+
+
+def config():
+    rng = random.Random(9)
+    for family in range(3):
+        for i in range(12):
+            put("config", "%d-%02d" % (family, i), bytes([i % 5, family])
+                + bytes(rng.randrange(256) for _ in range(110)) + " <s>x </s> ab_<s> é<s>\u200c <unk>ab a  ".encode() * 2)
+
+
+def normalize():
+    for kind in range(7):
+        strings = b"\3 ab" * 2 if kind == 4 else b"\3ab " if kind == 5 else b""
+        for name in ("marks", "scripts", "malformed", "spaces"):
+            put("normalize", "%d-%s" % (kind, name), bytes([4 * (kind % 4) + kind % 3, 0, kind]) + strings + TEXTS[name])
+    hard = "e\u0323\u0301\u1e69\u0344 \uac01\u1100\u1161\u11a8 \ufdfa\u2126\ufb01 \u0c46\u0c56 \U0001d15f \u09c7\u09be".encode()
+    for kind in range(4):
+        put("normalize", "hard-%d" % kind, bytes([kind, 1, kind, (kind + 2) % 4]) + hard)
+
+
+for make in (encode, window, stream, decode, model, regex, sql, query, train, tokenizer, config, normalize):
     make()

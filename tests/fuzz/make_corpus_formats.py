@@ -151,6 +151,7 @@ def blob():
     letters = [(97, 0, b"a"), (98, 0, b"b"), (256, 0, b"ab"), (300, 1, b"<s>"), (301, 2, b"+")]
     merge = [(0, 97, 98, 256)]
     rows = {
+        "bytes": file(b'{"format":1}', b"gpt2", [(i, 0, bytes([i])) for i in range(256)] + letters[2:], merge),
         "plain": file(b'{"format":1}', b"gpt2", letters, merge),
         "counts": file(b'{"format":1,"whole":true,"bos":[300]}', b"none", letters, merge, [77], b'{"rows":1}'),
         "chars": file(b'{"format":1,"characters":true,"fallback":[3],"normalizer":["nfc",{"prepend":" "}],"strip":1,'
