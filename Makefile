@@ -229,7 +229,7 @@ ubsan: ## the tests under UndefinedBehaviorSanitizer
 	@tests/run.sh build/ubsan/tally build/ubsan/bin/prop --cases 20000 --core
 	@tests/run.sh --sum build/ubsan/tally
 
-TSAN_TESTS := unit_count unit_train prop_train
+TSAN_TESTS := unit_count unit_train unit_train_run prop_train
 
 tsan: ## the training tests, which are what has threads, under ThreadSanitizer
 	@rm -f build/tsan/tally
@@ -237,6 +237,7 @@ tsan: ## the training tests, which are what has threads, under ThreadSanitizer
 	  $(TSAN_TESTS:%=build/tsan/bin/%)
 	@tests/run.sh build/tsan/tally build/tsan/bin/unit_count
 	@tests/run.sh build/tsan/tally build/tsan/bin/unit_train
+	@tests/run.sh build/tsan/tally build/tsan/bin/unit_train_run
 	@tests/run.sh build/tsan/tally build/tsan/bin/prop_train --cases 4001
 	@tests/run.sh --sum build/tsan/tally
 
