@@ -193,12 +193,12 @@ static bool find_lone_surrogate(bytes text, size_t *offset) {
 
 /* Apart from its callers, so that no local of theirs is live across setjmp. */
 static void run(reading *r, bytes text) {
-  const yajl_alloc_funcs memory = {arena_malloc, arena_realloc, arena_free, &r->arena};
+  yajl_alloc_funcs memory = {arena_malloc, arena_realloc, arena_free, &r->arena};
   if (setjmp(r->arena.failed)) {
     r->end = NO_MEMORY;
     return;
   }
-  yajl_handle h = r->handle = yajl_alloc(&callbacks, (yajl_alloc_funcs *)&memory, r);
+  yajl_handle h = r->handle = yajl_alloc(&callbacks, &memory, r);
   yajl_status st = yajl_parse(h, text.data, text.len);
   r->offset = yajl_get_bytes_consumed(h);
   if (st == yajl_status_ok) st = yajl_complete_parse(h);

@@ -17,7 +17,12 @@ __attribute__((format(printf, 4, 5)))
 #endif
 bpe_status
 set_error(bpe_error *, bpe_status, uint64_t offset, const char *format, ...);
-bpe_status set_nomem(bpe_error *);
+
+/* Inline, so that an analyzer of the caller sees that it is never BPE_OK. */
+static inline bpe_status set_nomem(bpe_error *e) {
+  (void)set_error(e, BPE_NOMEM, 0, "out of memory");
+  return BPE_NOMEM;
+}
 
 /* Bytes as they may stand in a message: malformed ones and control characters as \xHH, cut with
 ** "..." after about 60 bytes. Returns out. */

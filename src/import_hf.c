@@ -20,11 +20,12 @@
 
 bpe_status hf_refuse(hf *h, const doc_node *v, const char *path, const char *why) {
   quoted q;
-  if (hf_type(v) == NULL)
+  const doc_node *type = hf_type(v);
+  if (type == NULL)
     return set_error(h->in->e, BPE_BADMODEL, v == NULL ? 0 : v->offset, "tokenizer.json: %s: %s",
                      path, why);
   return set_error(h->in->e, BPE_BADMODEL, v->offset, "tokenizer.json: %s: %s: %s", path, why,
-                   quote_bytes(&q, hf_type(v)->text, hf_type(v)->len));
+                   quote_bytes(&q, type->text, type->len));
 }
 
 const doc_node *hf_type(const doc_node *v) {
@@ -221,9 +222,8 @@ static size_t find_in_vocab(const hf *h, const doc_node *content, uint8_t *scrat
 
 /* An added token that the vocabulary has too is one entry with both roles; its spelling is told
 ** where that is not its bytes. Two ids for the same bytes are an error. But where the file spells
-** a text like "\u00fc", which in the vocabulary means the byte 0xfc, the id is the vocabulary's, as
-*it
-** is for the library that the file belongs to. */
+** a text like "\u00fc", which in the vocabulary means the byte 0xfc, the id is the vocabulary's,
+** as it is for the library that the file belongs to. */
 static bpe_status add_token(hf *h, const doc_node *v, const doc_node *content, uint32_t id,
                             uint8_t *scratch) {
   quoted q;

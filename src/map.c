@@ -17,7 +17,8 @@ bool pair_map_init(pair_map *m, const bpe_alloc *a, const vocab_merge *merges, s
   m->filter = mem_zero(a, bits / 64, sizeof *m->filter);
   if (m->block == NULL || m->filter == NULL) return false;
   m->filter_mask = bits - 1;
-  uint8_t *at = (uint8_t *)(((uintptr_t)m->block + CACHE_LINE - 1) & ~(uintptr_t)(CACHE_LINE - 1));
+  uint8_t *at = m->block;
+  at += (0 - (uintptr_t)at) % CACHE_LINE;
   memset(at, 0xff, m->n_lines * bytes);
   if (narrow) m->lines = (uint64_t *)(void *)at;
   else m->slots = (pair_slot *)(void *)at;

@@ -101,9 +101,8 @@ static inline uint32_t least_of_group(const uint32_t *k) {
 
 /* Symbols stand in places 1 to n, and BPE_NONE, which no pair has, in 0 and n + 1, so that each has
 ** neighbours; `live` has a bit for each place that has a symbol. A key is the order of the pair
-*that
-** begins at a place, and the place: the least key is the lowest rank, leftmost. least[] is that of
-** each GROUP of keys, so that a merge looks at the keys near it and one number for each group. */
+** that begins at a place, and the place: the least key is the lowest rank, leftmost. least[] is that
+** of each GROUP of keys, so that a merge looks at the keys near it and one number for each group. */
 static size_t merge_short(const vocab *v, const uint8_t *s, size_t len, uint32_t *ids) {
   enum { PLACES = 64, GROUP = 8 };
   uint32_t symbol[PLACES], to[PLACES], key[PLACES], least[PLACES / GROUP];
@@ -123,7 +122,9 @@ static size_t merge_short(const vocab *v, const uint8_t *s, size_t len, uint32_t
   const size_t n_groups = n / GROUP + 1; /* with the keys of 0 to n, and what fills the last */
   key[0] = symbol[0] = symbol[n + 1] = BPE_NONE;
   for (size_t i = n; i < n_groups * GROUP; i++) key[i] = BPE_NONE;
-  for (size_t g = 0; g < n_groups; g++) least[g] = least_of_group(key + g * GROUP);
+  size_t group = 0;
+  do least[group] = least_of_group(key + group * GROUP);
+  while (++group < n_groups);
   uint64_t live = ~UINT64_C(0) >> (62 - n); /* 0 to n + 1 */
   for (;;) {
     uint32_t first = least[0];

@@ -38,7 +38,8 @@ bool pieces_init(piece_table *t, const bpe_alloc *a, const vocab *v, size_t byte
     pieces_clear(t);
     return false;
   }
-  t->lines = (piece_line *)(((uintptr_t)t->block + LINE - 1) & ~(uintptr_t)(LINE - 1));
+  uint8_t *const block = t->block;
+  t->lines = (piece_line *)(void *)(block + (0 - (uintptr_t)block) % LINE);
   return true;
 }
 

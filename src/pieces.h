@@ -1,8 +1,7 @@
 /* pieces.h - a bounded table of pieces and the ids that they became, for one coder.
 **
 ** A piece of up to 15 bytes is its own key (key.h), so no bytes are followed to tell it from
-*others.
-** Three keys and what they stand for fill one cache line:
+** others. Three keys and what they stand for fill one cache line:
 **
 **     | key 16 | key 16 | key 16 | value 4 | value 4 | value 4 | 0 |
 **
