@@ -202,6 +202,7 @@ layers: $(CORE) $(GLUE) ## the include lists point only downwards; no banned fun
 
 selftest: $(B)/bin/slt $(B)/bin/prop $(B)/bin/prop_train $(EXT) ## each harness can fail
 	@$(RUN) tests/selftest.sh
+	@$(RUN) tests/banned.sh --selftest
 	@! $(B)/bin/prop --sabotage --core --cases 2000 >/dev/null || { echo "prop cannot fail" >&2; exit 1; }
 	@! $(B)/bin/prop_train --cases 300 --sabotage 1 >/dev/null || { echo "prop_train cannot fail" >&2; exit 1; }
 
@@ -333,6 +334,8 @@ coverage: ## lines and branches that the tests reach; what they do not is in tes
 	@tests/run.sh build/coverage/tally build/coverage/bin/prop_window --cases 5000
 	@tests/run.sh build/coverage/tally build/coverage/bin/prop_train --cases 500
 	@tests/run.sh --sum build/coverage/tally
+	@! python3 tests/coverage.py build/coverage /dev/null >build/coverage/all || \
+	  { echo "coverage.py cannot fail" >&2; exit 1; }
 	@python3 tests/coverage.py build/coverage tests/COVERAGE.md
 
 .PHONY: coverage objects analyze reproducible
