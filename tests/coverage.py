@@ -34,10 +34,9 @@ def measure(build):
     """{file: {line: count}}, {file: {line: {number of branches: counts}}}"""
     lines = collections.defaultdict(lambda: collections.defaultdict(int))
     branches = collections.defaultdict(lambda: collections.defaultdict(dict))
-    data = sorted(glob.glob(os.path.join(build, "*", "*.gcda")))
-    for start in range(0, len(data), 20):
-        out = subprocess.run(["gcov", "--json-format", "--stdout", "-b"] + data[start:start + 20],
-                             cwd=HERE, check=True, capture_output=True).stdout
+    for data in sorted(glob.glob(os.path.join(HERE, build, "*", "*.gcda"))):
+        out = subprocess.run(["gcov", "--json-format", "--stdout", "-b", data], cwd=HERE, check=True,
+                             capture_output=True).stdout
         for report in map(json.loads, out.splitlines()):
             for source in report["files"]:
                 name = os.path.relpath(os.path.join(HERE, source["file"]), HERE)
