@@ -51,7 +51,7 @@ SQL_TESTS := $(wildcard tests/sql/*.test tests/cache/*.test)
 
 # What `make oom` runs: a minute in all. OOM_TESTS='$(SQL_TESTS)' runs every file.
 OOM_TESTS := $(patsubst %,tests/sql/%.test,oom auxdata bugs_decode bugs_special chunks encodings \
-  corners errors fits ids nulls options planner show stats store_oom tables trace train truncate)
+  errors fits ids nulls options planner show stats store_oom tables trace train truncate)
 
 # The programs that talk SQL come in two kinds: `slt` loads bpe.so as anyone does, `slt-static`
 # has the glue linked in, which is what sanitizers need.
