@@ -27,13 +27,18 @@ EXT := bpe.$(SUFFIX)
 # the functions that were registered, and calls their destructors when the connection closes.
 HIDE := $(if $(filter dylib,$(SUFFIX)),,-Wl,--exclude-libs,ALL -Wl,-z,defs -Wl,-z,nodelete)
 
-WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes
-FLAGS = -std=c11 $(WARNINGS) $(WERROR) $(CFLAGS) $(SANITIZE) -fPIC -fvisibility=hidden -MMD -MP
+WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes \
+  -Wold-style-definition -Wredundant-decls -Wvla -Wundef -Wpointer-arith -Wcast-align \
+  -Wwrite-strings -Wformat=2 -Wdate-time
+STRICT := # what only `lint` asks for
+# Neither the folder of the build nor its time is in what is built: tests/reproducible.sh.
+FLAGS = -std=c11 $(WARNINGS) $(STRICT) $(WERROR) $(CFLAGS) $(SANITIZE) -fPIC -fvisibility=hidden \
+  -ffile-prefix-map=$(CURDIR)=. -MMD -MP
 LIBS := $(PCRE2_LIB) $(YAJL_LIB) $(UTF8PROC_LIB)
 TEST_LIBS = $(LIBS) $(SQLITE_LIBS) -ljansson -lm -lpthread
 
-CORE := $(patsubst src/%.c,$(B)/src/%.o,$(wildcard src/*.c))
-GLUE := $(patsubst ext/%.c,$(B)/ext/%.o,$(wildcard ext/*.c))
+CORE := $(patsubst src/%.c,$(B)/src/%.o,$(sort $(wildcard src/*.c)))
+GLUE := $(patsubst ext/%.c,$(B)/ext/%.o,$(sort $(wildcard ext/*.c)))
 GLUE_STATIC := $(patsubst ext/%.c,$(B)/static/%.o,$(wildcard ext/*.c))
 ORACLE := $(patsubst tests/%.c,$(B)/tests/%.o,$(wildcard tests/oracle*.c))
 SLT := $(patsubst tests/%.c,$(B)/tests/%.o,$(wildcard tests/slt*.c))
@@ -241,11 +246,13 @@ demo-check: $(EXT)
 exports: $(EXT) ## one exported symbol, nothing wanted from outside but libc
 	@$(RUN) tests/exports.sh
 
-layers: ## the include lists point only downwards
+layers: $(CORE) $(GLUE) ## the include lists point only downwards; no banned functions
 	@$(RUN) tests/layers.sh
+	@$(RUN) tests/banned.sh $(B)
 
 selftest: faults-selftest $(B)/bin/slt $(B)/bin/prop $(B)/bin/prop_train $(B)/bin/soak $(B)/bin/load $(B)/bin/limits $(FUZZERS:%=$(B)/bin/replay-%) $(EXT) ## each harness can fail
 	@$(RUN) tests/selftest.sh
+	@$(RUN) tests/banned.sh --selftest
 	@! $(B)/bin/prop --sabotage --core --cases 2000 >/dev/null || { echo "prop cannot fail" >&2; exit 1; }
 	@for f in $(FUZZERS); do ! FUZZ_SABOTAGE=1 $(B)/bin/replay-$$f tests/fuzz/corpus/$$f >/dev/null 2>&1 || \
 	  { echo "replay-$$f cannot fail" >&2; exit 1; }; done
@@ -338,7 +345,7 @@ ubsan: ## the tests under UndefinedBehaviorSanitizer
 	@tests/run.sh build/ubsan/tally build/ubsan/bin/prop --cases 20000 --core
 	@tests/run.sh --sum build/ubsan/tally
 
-TSAN_TESTS := unit_count unit_train prop_train soak-static load-static
+TSAN_TESTS := unit_count unit_train unit_train_run prop_train soak-static load-static
 
 tsan: ## the training tests, and connections in many threads, under ThreadSanitizer
 	@rm -f build/tsan/tally
@@ -346,6 +353,7 @@ tsan: ## the training tests, and connections in many threads, under ThreadSaniti
 	  $(TSAN_TESTS:%=build/tsan/bin/%)
 	@tests/run.sh build/tsan/tally build/tsan/bin/unit_count
 	@tests/run.sh build/tsan/tally build/tsan/bin/unit_train
+	@tests/run.sh build/tsan/tally build/tsan/bin/unit_train_run
 	@tests/run.sh build/tsan/tally build/tsan/bin/prop_train --cases 4001
 	@tests/run.sh build/tsan/tally build/tsan/bin/soak-static --seconds 5
 	@tests/run.sh build/tsan/tally build/tsan/bin/load-static --cycles 50
@@ -501,14 +509,55 @@ soak-load: $(B)/bin/load $(B)/bin/load-static $(EXT) ## loaded, used and closed 
 	$(B)/bin/load --cycles $(LOADS)
 	$(B)/bin/load-static --cycles $(LOADS)
 
-lint: ## warnings are errors with gcc and clang; cppcheck; the analyzers
-	$(MAKE) --no-print-directory CC=gcc B=build/lint-gcc WERROR=-Werror EXT=build/lint-gcc/bpe.so \
-	  build/lint-gcc/bpe.so build/lint-gcc/bin/slt build/lint-gcc/bin/prop $(UNITS:$(B)/%=build/lint-gcc/%)
-	$(MAKE) --no-print-directory CC=clang B=build/lint-clang WERROR=-Werror \
+# ---- Coverage, analyzers, one file from any folder -------------------------------------------
+
+# always_inline off, so that the branches of a function count once and not where it is used.
+COVERAGE := $(MAKE) --no-print-directory CC=gcc B=build/coverage \
+  CFLAGS="-O0 -g --coverage -Dalways_inline=unused"
+
+coverage: ## lines and branches that the tests reach; what they do not is in tests/COVERAGE.md
+	@rm -f build/coverage/tally build/coverage/*/*.gcda
+	@$(COVERAGE) $(SANITIZED) build/coverage/bin/prop build/coverage/bin/prop_window \
+	  build/coverage/bin/prop_train
+	@tests/run.sh build/coverage/tally build/coverage/bin/prop --cases 5000 --core
+	@tests/run.sh build/coverage/tally build/coverage/bin/prop_window --cases 5000
+	@tests/run.sh build/coverage/tally build/coverage/bin/prop_train --cases 500
+	@tests/run.sh --sum build/coverage/tally
+	@! python3 tests/coverage.py build/coverage /dev/null >build/coverage/all || \
+	  { echo "coverage.py cannot fail" >&2; exit 1; }
+	@python3 tests/coverage.py build/coverage tests/COVERAGE.md
+
+.PHONY: coverage objects analyze reproducible
+objects: $(CORE) $(GLUE)
+
+# Common to both compilers, and gcc's own.
+LINT := -Wcast-qual -Wnested-externs -Wdouble-promotion -Wimplicit-fallthrough
+LINT_GCC := $(LINT) -Wlogical-op -Wduplicated-cond -Wduplicated-branches -Wtrampolines \
+  -Walloc-zero -Warith-conversion -Wformat-signedness -Wcast-align=strict
+
+lint: ## warnings are errors with gcc and clang; cppcheck
+	$(MAKE) --no-print-directory CC=gcc B=build/lint-gcc WERROR=-Werror STRICT="$(LINT_GCC)" \
+	  EXT=build/lint-gcc/bpe.so build/lint-gcc/bpe.so build/lint-gcc/bin/slt \
+	  build/lint-gcc/bin/prop $(UNITS:$(B)/%=build/lint-gcc/%)
+	$(MAKE) --no-print-directory CC=clang B=build/lint-clang WERROR=-Werror STRICT="$(LINT)" \
 	  EXT=build/lint-clang/bpe.so build/lint-clang/bpe.so build/lint-clang/bin/slt \
 	  build/lint-clang/bin/prop $(UNITS:$(B)/%=build/lint-clang/%)
-	cppcheck -q --error-exitcode=1 --enable=warning,portability --inline-suppr \
-	  --suppress=missingIncludeSystem -Isrc src ext
+	cppcheck -q --error-exitcode=1 --std=c11 --enable=warning,portability,performance \
+	  --inline-suppr --suppress=missingIncludeSystem -Isrc src ext
+
+TIDY_FILES := $(filter-out src/unicode_table.c,$(sort $(wildcard src/*.c ext/*.c)))
+
+analyze: ## clang-tidy, gcc -fanalyzer and scan-build find nothing
+	clang-tidy --quiet $(TIDY_FILES) -- -std=c11
+	$(MAKE) --no-print-directory CC=gcc B=build/analyze CFLAGS="-O2 -fanalyzer" WERROR=-Werror objects
+	scan-build --status-bugs -o build/analyze-clang \
+	  -enable-checker security.FloatLoopCounter -enable-checker security.insecureAPI.rand \
+	  -enable-checker security.insecureAPI.strcpy -enable-checker optin.portability.UnixAPI \
+	  -enable-checker nullability.NullableDereferenced -enable-checker valist.Uninitialized \
+	  $(MAKE) --no-print-directory B=build/analyze-clang CFLAGS=-O1 objects
+
+reproducible: ## builds in two folders give the same bpe.so
+	@CC="$(CC)" tests/reproducible.sh
 
 format-check: ## sources are as .clang-format has them (prints what is not)
 	clang-format --dry-run -Werror $(filter-out src/unicode_table.c,$(wildcard src/*.[ch] ext/*.[ch]))

@@ -201,12 +201,12 @@ static bool find_lone_surrogate(reading *r, bytes text, size_t *offset) {
 
 /* Apart from its callers, so that no local of theirs is live across setjmp. */
 static void run(reading *r, bytes text) {
-  const yajl_alloc_funcs memory = {arena_malloc, arena_realloc, arena_free, &r->arena};
+  yajl_alloc_funcs memory = {arena_malloc, arena_realloc, arena_free, &r->arena};
   if (setjmp(r->arena.failed)) {
     r->end = NO_MEMORY;
     return;
   }
-  yajl_handle h = r->handle = yajl_alloc(&callbacks, (yajl_alloc_funcs *)&memory, r);
+  yajl_handle h = r->handle = yajl_alloc(&callbacks, &memory, r);
   yajl_status st = yajl_status_ok;
   for (size_t to; r->from < text.len && st == yajl_status_ok; r->from = to) {
     to = bpe_json_part(text.data, text.len, r->from);

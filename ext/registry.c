@@ -264,7 +264,8 @@ static int not_stored(store *s, bytes name, failure *f) {
 
 static int get_builtin(conn *c, int builtin, failure *f, tokenizer **out) {
   tokenizer *t = tokenizer_loaded(c, builtin);
-  if (!t && load_builtin(c, builtin, f, &t) != SQLITE_OK) return f->rc;
+  if (!t) load_builtin(c, builtin, f, &t);
+  if (!t) return f->rc;
   t->refs++;
   *out = t;
   return SQLITE_OK;

@@ -163,12 +163,11 @@ static bool has_replacement(bytes text) {
 static int narrow(vocab_cursor *cur, int idx_num, sqlite3_value *key, failure *f) {
   bytes text;
   const int type = sqlite3_value_type(key);
-  if (type == SQLITE_NULL) {
+  const bool other = idx_num & BY_TOKEN && type != SQLITE_TEXT && type != SQLITE_BLOB;
+  if (type == SQLITE_NULL || other) {
     cur->end = 0;
   } else if (idx_num & BY_ID) {
     narrow_to_id(cur, key);
-  } else if (idx_num & BY_TOKEN && type != SQLITE_TEXT && type != SQLITE_BLOB) {
-    cur->end = 0;
   } else if (!value_bytes(key, &text)) {
     return fail_code(f, SQLITE_NOMEM);
   } else if (idx_num & BY_TOKEN ||

@@ -26,10 +26,6 @@ bpe_status set_error(bpe_error *e, bpe_status status, uint64_t offset, const cha
   return status;
 }
 
-bpe_status set_nomem(bpe_error *e) {
-  return set_error(e, BPE_NOMEM, 0, "out of memory");
-}
-
 const char *quote_bytes(quoted *out, const void *bytes, size_t len) {
   static const char hex[] = "0123456789abcdef";
   const uint8_t *s = bytes;

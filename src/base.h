@@ -31,7 +31,12 @@ __attribute__((format(printf, 4, 5)))
 #endif
 bpe_status
 set_error(bpe_error *, bpe_status, uint64_t offset, const char *format, ...);
-bpe_status set_nomem(bpe_error *);
+
+/* Inline, so that an analyzer of the caller sees that it is never BPE_OK. */
+static inline bpe_status set_nomem(bpe_error *e) {
+  (void)set_error(e, BPE_NOMEM, 0, "out of memory");
+  return BPE_NOMEM;
+}
 
 /* Bytes as they may stand in a message: malformed ones and control characters as \xHH, cut with
 ** "..." after about 60 bytes. Returns out. */
@@ -58,7 +63,8 @@ enum { CACHE_LINE = 64 };
 
 /* The first address on a cache line of its own in a block that has CACHE_LINE - 1 bytes to spare. */
 static inline void *cache_aligned(void *block) {
-  return (void *)(((uintptr_t)block + CACHE_LINE - 1) & ~(uintptr_t)(CACHE_LINE - 1));
+  uint8_t *const at = block;
+  return at + (0 - (uintptr_t)at) % CACHE_LINE;
 }
 
 /* Counts long work, and asks whether to stop. A unit of work is to take a nanosecond or a few, so

@@ -206,9 +206,9 @@ static bpe_status explain(building *b, const char *what, bpe_error *e) {
 /* Apart from its caller, so that no local of the caller's is live across setjmp. */
 static bpe_status run(building *b, const uint8_t *text, size_t len, const char *what,
                       bpe_error *e) {
-  const yajl_alloc_funcs memory = {yajl_take, yajl_retake, yajl_leave, b};
+  yajl_alloc_funcs memory = {yajl_take, yajl_retake, yajl_leave, b};
   if (setjmp(b->failed)) return set_nomem(e);
-  b->handle = yajl_alloc(&callbacks, (yajl_alloc_funcs *)&memory, b);
+  b->handle = yajl_alloc(&callbacks, &memory, b);
   yajl_status st = yajl_status_ok;
   for (size_t to; b->at < len && st == yajl_status_ok; b->at = to) {
     to = bpe_json_part(text, len, b->at);

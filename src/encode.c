@@ -577,7 +577,7 @@ static ALWAYS_INLINE bpe_status encode(form f, bpe_coder *c, const void *text, s
   bpe_walk *w = &c->walk;
   bpe_status st = bpe_walk_start(w, text, len, o, e);
   const size_t about = len < MOST_EXPECTED ? len : MOST_EXPECTED;
-  if (st == BPE_OK) bpe_buffer_reserve(out, about * usual_bytes[f] / 4 + 2 * FORM_SLACK);
+  if (st == BPE_OK) bpe_buffer_reserve(out, about * usual_bytes[f] / 4 + (size_t)2 * FORM_SLACK);
   while (st == BPE_OK) {
     while (has_batches(w) && !w->mapped && st == BPE_OK) {
       uint64_t found;

@@ -48,7 +48,7 @@ static void spell(writing *w, const vocab_entry *t) {
     bpe_buffer_append(&w->name, s, t->len);
   } else if (t->flags & ENTRY_FALLBACK) {
     char text[8];
-    snprintf(text, sizeof text, "<0x%02X>", (unsigned)*s);
+    (void)snprintf(text, sizeof text, "<0x%02X>", (unsigned)*s);
     add(&w->name, text);
   } else if (w->m->v.chars) {
     for (size_t i = 0; i < t->len; i++) {

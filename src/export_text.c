@@ -113,7 +113,7 @@ bpe_status export_minbpe(const bpe_model *m, bpe_error *e, bpe_buffer *out) {
 
 static void add_escape(bpe_buffer *b, uint32_t unit) {
   char text[8];
-  snprintf(text, sizeof text, "\\u%04x", (unsigned)(unit & 0xffff));
+  (void)snprintf(text, sizeof text, "\\u%04x", (unsigned)(unit & 0xffff));
   bpe_buffer_append(b, text, 6);
 }
 

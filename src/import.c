@@ -129,8 +129,8 @@ static bpe_status twice(importing *in, size_t had, uint32_t id, const void *byte
   char places[64] = "";
   const import_entry *t = &in->tokens[had];
   if (t->where != 0 && where != 0) /* 0: stands nowhere in the source */
-    snprintf(places, sizeof places, " (%ss %lu and %lu)", in->where_name, (unsigned long)t->where,
-             (unsigned long)where);
+    (void)snprintf(places, sizeof places, " (%ss %lu and %lu)", in->where_name,
+                   (unsigned long)t->where, (unsigned long)where);
   return set_error(in->e, BPE_BADMODEL, where, "duplicate %s: %s = %lu and %s = %lu%s", what,
                    quote_bytes(&q, import_bytes(in, had), t->len), (unsigned long)t->id,
                    quote_bytes(&p, bytes, len), (unsigned long)id, places);

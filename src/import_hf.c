@@ -20,11 +20,12 @@
 
 bpe_status hf_refuse(hf *h, const doc_node *v, const char *path, const char *why) {
   quoted q;
-  if (hf_type(v) == NULL)
+  const doc_node *type = hf_type(v);
+  if (type == NULL)
     return set_error(h->in->e, BPE_BADMODEL, v == NULL ? 0 : v->offset, "tokenizer.json: %s: %s",
                      path, why);
   return set_error(h->in->e, BPE_BADMODEL, v->offset, "tokenizer.json: %s: %s: %s", path, why,
-                   quote_bytes(&q, hf_type(v)->text, hf_type(v)->len));
+                   quote_bytes(&q, type->text, type->len));
 }
 
 const doc_node *hf_type(const doc_node *v) {

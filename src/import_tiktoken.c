@@ -47,7 +47,7 @@ static bpe_status read_line(importing *in, size_t n, const char *line, size_t le
   rank = word;
   while (rank < len && is_blank(line[rank])) rank++;
   uint32_t id;
-  if (word > (LONGEST + 2) / 3 * 4)
+  if (word > (size_t)(LONGEST + 2) / 3 * 4)
     return set_error(in->e, BPE_TOOBIG, n, "token of more than %d bytes in line %zu", LONGEST, n);
   if (!base64_decode(line, word, bytes, &n_bytes) || !parse_id(line + rank, len - rank, &id))
     return bad_line(in, n, whole, whole_len);

@@ -124,7 +124,9 @@ static size_t merge_short(const vocab *v, const uint8_t *s, size_t len, uint32_t
   const size_t n_groups = n / GROUP + 1; /* with the keys of 0 to n, and what fills the last */
   key[0] = symbol[0] = symbol[n + 1] = BPE_NONE;
   for (size_t i = n; i < n_groups * GROUP; i++) key[i] = BPE_NONE;
-  for (size_t g = 0; g < n_groups; g++) least[g] = least_of_group(key + g * GROUP);
+  size_t group = 0;
+  do least[group] = least_of_group(key + group * GROUP);
+  while (++group < n_groups);
   uint64_t live = ~UINT64_C(0) >> (62 - n); /* 0 to n + 1 */
   for (;;) {
     uint32_t first = least[0];

@@ -275,6 +275,6 @@ void bpe_pcre2_version(char out[64], bool *jit) {
   if (pcre2_config(PCRE2_CONFIG_VERSION, NULL) <= (int)sizeof text)
     pcre2_config(PCRE2_CONFIG_VERSION, text);
   pcre2_config(PCRE2_CONFIG_JIT, &has);
-  snprintf(out, 64, "%s", text);
+  (void)snprintf(out, 64, "%s", text);
   *jit = has != 0;
 }

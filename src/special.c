@@ -165,10 +165,6 @@ size_t special_longest(const bpe_finder *f) {
   return longest;
 }
 
-size_t special_count(const bpe_finder *f) {
-  return f->n;
-}
-
 uint32_t special_id(const bpe_finder *f, const void *name, size_t len, unsigned *flags) {
   for (; f != NULL; f = f->late) {
     size_t work = 0;

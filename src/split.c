@@ -77,6 +77,7 @@ static bpe_status fill_chain(bpe_pattern *p, const doc_node *list, bpe_error *e)
   if (!doc_has_kind(list, DOC_ARRAY) || list->len < 2 || list->len > MAX_CHAIN)
     return set_error(e, BPE_MISUSE, 0, "chain of patterns must be a JSON array of 2 to %d",
                      MAX_CHAIN);
+  /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers is meant */
   p->chain = mem_zero(&p->alloc, list->len, sizeof *p->chain);
   if (p->chain == NULL) return set_nomem(e);
   for (const doc_node *v = list->first; v != NULL; v = v->next) {

@@ -74,12 +74,14 @@ typedef struct train_state {
 /* Lays out the table's pieces of two or more bytes, those met first first if the tie rule asks
 ** for that, and counts their pairs. order[b] is the symbol of byte b. */
 bpe_status train_start(train_state *, const count_table *, const uint8_t order[256], bpe_error *);
-/* Merges one pair and makes its result the newest symbol. New pairs are pairs[*first_new ..]. */
-bpe_status train_merge_pair(train_state *, uint32_t pair, size_t *first_new, bpe_error *);
+/* The number of slots that a table's pieces take, or 0 when they are too many. */
+size_t train_slots(const count_table *);
+/* Merges pairs[number] and makes its result the newest symbol. New pairs are pairs[*first_new ..]. */
+bpe_status train_merge_pair(train_state *, uint32_t number, size_t *first_new, bpe_error *);
 /* Asks about stopping once `work` steps more amount to enough. */
 bpe_status train_work(train_state *, uint64_t work, bpe_error *);
 /* The first slot where the pair still holds; its count is not 0. Any, once stopped. */
-uint32_t train_first_slot(train_state *, uint32_t pair);
+uint32_t train_first_slot(train_state *, uint32_t number);
 /* Symbols that are left, each as often as its piece counts; at most COUNT_MAX. */
 bpe_status train_tokens(train_state *, uint64_t *sum, bpe_error *);
 void train_clear(train_state *);

@@ -41,5 +41,10 @@ trust='PRAGMA trusted_schema = ON'
 "$shell" "$dir/a.db" ".load $ext" "$trust" .dump >"$dir/a.sql" 2>&1
 check 'restore a column that uses it' 'abcabc|2' \
   "$("$shell" "$dir/c.db" ".load $ext" "$trust" ".read $dir/a.sql" 'SELECT * FROM doc' 2>&1)"
+# The progress of a training: one line on stderr that is written over, and ended.
+"$shell" :memory: ".load $ext" "$trust" "SELECT length(bpe_train('the cat the cat', 300, '{\"progress\":true}')) > 0" 2>"$dir/err" >/dev/null
+check 'progress is one line' '1' "$(wc -l <"$dir/err" | tr -d ' ')"
+check 'progress of both phases' 'counting merging' \
+  "$(tr '\r' '\n' <"$dir/err" | sed -n 's/^bpe_train: \([a-z]*\), 1 rows, .*/\1/p' | uniq | tr '\n' ' ' | sed 's/ $//')"
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

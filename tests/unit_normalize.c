@@ -215,7 +215,15 @@ static void test_stop_and_memory(void) {
   normalizer_free(n);
 }
 
+/* "15.0.0": numbers and dots. */
+static void check_version(void) {
+  const char *version = bpe_normalizer_unicode_version();
+  CHECK(version[0] >= '1' && version[0] <= '9');
+  CHECK(strspn(version, "0123456789.") == strlen(version) && strchr(version, '.') != NULL);
+}
+
 int main(void) {
+  check_version();
   scratch.alloc = unit_alloc;
   test_forms();
   test_places();
