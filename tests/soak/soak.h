@@ -11,8 +11,9 @@
 ** (K3) The names o<worker>_<i> are changed by one worker only, one autocommit statement each, and
 **      noted before and after in a history in shared memory. An answer must belong to a state that
 **      the name had between the question and the answer.
-** (K4) "busy" and "locked" are no failures, but what they refuse must not have happened. Any other
-**      error is a failure, unless it says of a name what K2 and K3 say of it.
+** (K4) "busy" and "locked" are no failures, but what they refuse must not have happened; nor is, in
+**      a shared cache, a statement that another connection's rollback ends. Any other error is a
+**      failure, unless it says of a name what K2 and K3 say of it.
 **
 **     worker w = {.s = shared, .index = index, .random = seed};
 **     if (worker_open(&w)) change_something(&w), read_something(&w);
