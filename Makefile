@@ -196,6 +196,7 @@ layers: ## the include lists point only downwards
 
 selftest: $(B)/bin/slt $(B)/bin/prop $(B)/bin/prop_train $(EXT) ## each harness can fail
 	@$(RUN) tests/selftest.sh
+	@$(RUN) tests/mutate/selftest.sh
 	@! $(B)/bin/prop --sabotage --core --cases 2000 >/dev/null || { echo "prop cannot fail" >&2; exit 1; }
 	@! $(B)/bin/prop_train --cases 300 --sabotage 1 >/dev/null || { echo "prop_train cannot fail" >&2; exit 1; }
 
@@ -311,6 +312,17 @@ test-current: $(EXT) ## the SQL tests on the newest SQLite (fetched from npm)
 	@tests/run.sh build/current/tally build/current/bin/vectors
 	@tests/run.sh build/current/tally build/current/bin/bugs
 	@tests/run.sh --sum build/current/tally
+
+MUTATION_SEED ?= 1
+MUTANTS ?= 320
+MUTATE_JOBS ?= 1
+
+.PHONY: mutate soak-mutate
+mutate: ## would `make test` notice? MUTANTS=320 changed sources, MUTATION_SEED=1 (python3; an hour or two)
+	nice -n 15 python3 tests/mutate/mutate.py --seed $(MUTATION_SEED) --mutants $(MUTANTS) \
+	  --jobs $(MUTATE_JOBS) --out $(B)/mutate
+
+soak-mutate: mutate
 
 lint: ## warnings are errors with gcc and clang; cppcheck; the analyzers
 	$(MAKE) --no-print-directory CC=gcc B=build/lint-gcc WERROR=-Werror EXT=build/lint-gcc/bpe.so \
