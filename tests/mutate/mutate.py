@@ -12,11 +12,12 @@ has its own sequence, so a change to one file leaves the mutants of the others.
 
 Each mutant is built in a copy of the tree, then the steps of `make test` run, nearest and quickest
 first, until one fails, hangs (four times its usual CPU time) or wants too much memory. A program
-that is byte for byte the unchanged one is not run, and one without the extension inside only when
-it loads it. Answers go to OUT/results.jsonl as they come and are not asked for again as long as
+that is byte for byte the unchanged one is not run unless it loads the extension; nor is a step that
+never enters the changed function (reach.py). Answers go to OUT/results.jsonl as they come and are not asked for again as long as
 the file (of one that was killed), or any file of the tree (of one that lived) stays the same.
 
---quick T leaves out steps of more than T seconds; what lives through the rest is `open`.
+--quick T leaves out steps of more than T seconds; what lives through the rest is `open`, and a
+later run with a longer T, or without, goes on from there.
 --only takes files that fit the glob. Survivors are explained in SURVIVORS.md, in lines of the form
     - FILE KIND `` line as it was `` → `` line as it became `` why nothing can notice it
 Last line: N passed (killed, or explained), N failed (survivors without a reason).
@@ -37,6 +38,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True
+import reach  # noqa: E402
 import sites  # noqa: E402
 import trees  # noqa: E402
 
@@ -46,7 +48,7 @@ NOT_WRITTEN = ("src/unicode_table.c", "src/builtin_data.c")  # generated; embedd
 NO_PART_OF_TEST = ("build/", "bpe.", "tests/mutate/", "tests/evidence/")
 PROCESSOR = {"HAVE_AVX512": "avx512_vbmi2", "HAVE_AVX2": "avx2"}
 
-Mutant = collections.namedtuple("Mutant", "file line kind start end text was becomes")
+Mutant = collections.namedtuple("Mutant", "file line kind start end text was becomes function")
 
 
 def active_lines(root, file, cc):
@@ -85,6 +87,7 @@ class Source:
         with open(os.path.join(root, file), encoding="utf-8") as f:
             self.text = f.read()
         self.sites = sites.sites(self.text, active_lines(root, file, cc))
+        self.functions = sites.functions(self.text)
         self.weight = len({s.line for s in self.sites})
         self.rng = random.Random("%s:%s" % (seed, file))
         self.left = {k: [s for s in self.sites if s.kind == k] for k in sites.KINDS}
@@ -109,7 +112,8 @@ class Source:
         text = self.text[:s.start] + becomes + self.text[s.end:]
         return Mutant(self.file, s.line, s.kind, s.start, s.end, text,
                       squeezed(self.text[first:last]),
-                      squeezed(self.text[first:s.start] + becomes + self.text[s.end:last]))
+                      squeezed(self.text[first:s.start] + becomes + self.text[s.end:last]),
+                      next((f for f in self.functions if f[0] <= s.line <= f[1]), (None, None)))
 
 
 def quotas(sources, n):
@@ -152,6 +156,12 @@ def key_of(m, source):
     return hashlib.sha256(what.encode()).hexdigest()[:16]
 
 
+def cost(step):
+    """What it takes; a program with the extension linked in repeats what another has shown."""
+    repeats = "-static" in step.argv[0] and "--oom" not in step.argv
+    return step.cpu + (5 if repeats else 0)
+
+
 class Runner:
     def __init__(self, root, out, cc, quick):
         self.out, self.cc, self.quick = out, cc, quick
@@ -160,6 +170,8 @@ class Runner:
         self.base.take(root)
         self.tree_key = self.fingerprint()
         self.order = self.measure(self.base.steps())
+        self.reach = reach.Reach(out + "/reach", cc, self.base.folder, self.tree_key,
+                                 [s.argv for s in self.order if not quick or cost(s) <= quick])
         self.static = {s.argv[0]: self.needs_no_extension(s.argv) for s in self.order}
 
     def use_tree(self, number):
@@ -195,9 +207,7 @@ class Runner:
             out.append(trees.Step(argv, *done.get(name, old.get(name, slow))))
         with open(self.times, "w", encoding="utf-8") as f:
             json.dump({"tree": self.tree_key, "steps": done}, f, indent=0)
-        # A program with the extension linked in repeats what one that loads it has shown.
-        return sorted(out, key=lambda s: s.cpu + (5 if "-static" in s.argv[0] and
-                                                  "--oom" not in s.argv else 0))
+        return sorted(out, key=cost)
 
     def needs_no_extension(self, argv):
         """Whether it is a compiled program that cannot load anything."""
@@ -244,14 +254,16 @@ class Runner:
             return "compile"
         return "same" if all(self.same(o) for o in objects) else ""
 
-    def test(self, m):
-        """(verdict, by, how, steps run)"""
+    def test(self, m, done):
+        """(verdict, by, how, steps run); steps that cost no more than `done` have passed before."""
         n, left_out, extension = 0, False, "bpe.so"
         if not self.work.make(extension):
             return "compile", "", "", 0
         for step in self.nearest_first(m.file):
-            if self.quick and step.cpu > self.quick:
+            if self.quick and cost(step) > self.quick:
                 left_out = True
+            if self.quick and cost(step) > self.quick or cost(step) <= done or \
+                    not self.reach.may_notice(step.argv, m.file, *m.function):
                 continue
             if step.argv[0].startswith("build/bin/"):
                 if not self.work.make(step.argv[0]):
@@ -265,14 +277,16 @@ class Runner:
                 return "killed", trees.name_of(step.argv), how, n
         return "open" if left_out else "lives", "", "", n
 
-    def answer(self, m, key):
+    def answer(self, m, key, old):
         start = time.monotonic()
+        done = old["quick"] if old and old["tree"] == self.tree_key and old["verdict"] == "open" else 0
         verdict, by, how, n = self.build(m), "", "", 0
         if not verdict:
-            verdict, by, how, n = self.test(m)
+            verdict, by, how, n = self.test(m, done)
         self.work.mirror(self.base)
         return dict(key=key, tree=self.tree_key, file=m.file, line=m.line, kind=m.kind, was=m.was,
                     becomes=m.becomes, verdict=verdict, by=by, how=how, steps=n,
+                    quick=self.quick or 0,
                     seconds=round(time.monotonic() - start, 1))
 
 
@@ -280,7 +294,8 @@ def settled(r, runner):
     """Whether an old answer still holds."""
     if r["verdict"] in ("killed", "compile", "same"):
         return True
-    return r["tree"] == runner.tree_key and (r["verdict"] == "lives" or runner.quick is not None)
+    enough = runner.quick is not None and r.get("quick", 0) >= runner.quick
+    return r["tree"] == runner.tree_key and (r["verdict"] == "lives" or enough)
 
 
 def explained(folder):
@@ -342,7 +357,7 @@ def ask(source, wanted, runner, results):
         key = key_of(m, source)
         r = results.known.get(key)
         if r is None or not settled(r, runner):
-            r = runner.answer(m, key)
+            r = runner.answer(m, key, r)
             results.add(r)
             print("%-8s %6.1f s  %s:%d %s  %s" % (r["verdict"], r["seconds"], m.file, m.line, m.kind,
                                                   r["by"] or m.becomes), flush=True)

@@ -268,6 +268,17 @@ def of_statement(r, i):
     yield Site("delete", start, stop, first.line, ("",))
 
 
+def functions(text):
+    """(first line, last line) of each function that has a body."""
+    r, out = Reader(text), []
+    for opened in sorted(r.bodies):
+        i = opened
+        while i > 0 and (r.inside[i - 1] or r.t[i - 1].text not in (";", "}")):
+            i -= 1
+        out.append((r.t[i].line, r.t[r.match[opened]].line))
+    return out
+
+
 def sites(text, active):
     """The sites in the lines of the set `active`, in the order of the text."""
     r = Reader(text)

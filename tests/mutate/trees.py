@@ -13,6 +13,7 @@ from a list that would grow old: make runs with a RUN that writes its arguments 
 import collections
 import filecmp
 import os
+import re
 import resource
 import shutil
 import signal
@@ -26,6 +27,9 @@ FLAGS = ["B=build", "CFLAGS=-O2 -ffunction-sections -fdata-sections", "LDFLAGS=-
 MEMORY = 6 << 30                   # of one process; the tests themselves stay below 4 GB
 FILE_SIZE = 1 << 30
 SPARE_SECONDS = 2                  # above four times what a step takes
+
+# What tests/run.sh asks of the last line; read here, without its dozen processes.
+TALLY = re.compile(r"(?:^|\n)(\d+) passed, (\d+) failed\n\Z")
 
 Step = collections.namedtuple("Step", "argv cpu wall")
 
@@ -71,8 +75,8 @@ def limits(cpu):
 
 
 class Tree:
-    def __init__(self, folder, cc):
-        self.folder, self.cc = folder, cc
+    def __init__(self, folder, cc, flags=FLAGS):
+        self.folder, self.cc, self.flags = folder, cc, flags
         os.makedirs(folder, exist_ok=True)
         self.scratch = folder + ".tmp"
 
@@ -128,7 +132,7 @@ class Tree:
 
     def make(self, *targets):
         """Whether make made them."""
-        return subprocess.run(["make", "-s", "CC=" + self.cc, *FLAGS, *targets], cwd=self.folder,
+        return subprocess.run(["make", "-s", "CC=" + self.cc, *self.flags, *targets], cwd=self.folder,
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
 
     def steps(self):
@@ -138,7 +142,7 @@ class Tree:
             os.remove(notes)
         run = "RUN=%s %s --note %s" % (sys.executable, os.path.join(os.path.dirname(
             os.path.abspath(__file__)), "mutate.py"), notes)
-        done = subprocess.run(["make", "-s", "CC=" + self.cc, *FLAGS, "test", run],
+        done = subprocess.run(["make", "-s", "CC=" + self.cc, *self.flags, "test", run],
                               cwd=self.folder, capture_output=True, text=True)
         if not os.path.exists(notes):
             sys.exit("make test does not build:\n" + done.stdout + done.stderr)
@@ -152,10 +156,9 @@ class Tree:
         log = self.scratch + "/log"
         os.makedirs(self.scratch, exist_ok=True)
         before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-        with open(log, "wb") as out:
-            p = subprocess.Popen(["tests/run.sh", "build/tally"] + argv, cwd=self.folder,
-                                 env=environment, stdin=subprocess.DEVNULL, stdout=out,
-                                 stderr=subprocess.STDOUT, preexec_fn=limits(cpu))
+        with open(log, "w+b") as out:
+            p = subprocess.Popen(argv, cwd=self.folder, env=environment, stdin=subprocess.DEVNULL,
+                                 stdout=out, stderr=subprocess.STDOUT, preexec_fn=limits(cpu))
             how = ""
             try:
                 p.wait(timeout=20 * wall + 40)
@@ -166,11 +169,13 @@ class Tree:
             except ProcessLookupError:
                 pass
             p.wait()
+            out.seek(max(0, out.tell() - 2000))
+            text = out.read().decode("utf-8", "replace")
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        if p.returncode != 0 and not how:
-            with open(log, "rb") as f:
-                how = f.read()[-2000:].decode("utf-8", "replace")
-            if used > 4 * cpu + SPARE_SECONDS - 0.5:
-                how = "too slow"
-        return p.returncode == 0, how, used, time.monotonic() - start
+        tally = TALLY.search(text)
+        passed = p.returncode == 0 and tally and int(tally[1]) > 0 and int(tally[2]) == 0
+        if not passed and not how:
+            slow = p.returncode == -signal.SIGXCPU or used > int(4 * cpu) + SPARE_SECONDS - 1
+            how = "too slow" if slow else text
+        return bool(passed), how, used, time.monotonic() - start
