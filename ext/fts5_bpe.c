@@ -87,7 +87,8 @@ static uint32_t fold_char(uint32_t c) {
     const bool odd_is_upper = (c >= 0x139 && c <= 0x148) || c >= 0x179;
     return (c & 1) == odd_is_upper ? c + 1 : c;
   }
-  if (c >= 0x391 && c <= 0x3a9) return c == 0x3a2 ? c : c + 0x20;
+  if (c >= 0x1f8 && c <= 0x21f) return (c & 1) == 0 ? c + 1 : c;
+  if (c >= 0x391 && c <= 0x3ab) return c == 0x3a2 ? c : c + 0x20;
   if (c == 0x386) return 0x3ac;
   if (c >= 0x388 && c <= 0x38a) return c + 0x25;
   if (c == 0x38c) return 0x3cc;
