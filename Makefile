@@ -253,6 +253,7 @@ layers: $(CORE) $(GLUE) ## the include lists point only downwards; no banned fun
 selftest: faults-selftest $(B)/bin/slt $(B)/bin/prop $(B)/bin/prop_train $(B)/bin/soak $(B)/bin/load $(B)/bin/limits $(FUZZERS:%=$(B)/bin/replay-%) $(EXT) ## each harness can fail
 	@$(RUN) tests/selftest.sh
 	@$(RUN) tests/banned.sh --selftest
+	@$(RUN) tests/mutate/selftest.sh
 	@! $(B)/bin/prop --sabotage --core --cases 2000 >/dev/null || { echo "prop cannot fail" >&2; exit 1; }
 	@for f in $(FUZZERS); do ! FUZZ_SABOTAGE=1 $(B)/bin/replay-$$f tests/fuzz/corpus/$$f >/dev/null 2>&1 || \
 	  { echo "replay-$$f cannot fail" >&2; exit 1; }; done
@@ -534,6 +535,17 @@ objects: $(CORE) $(GLUE)
 LINT := -Wcast-qual -Wnested-externs -Wdouble-promotion -Wimplicit-fallthrough
 LINT_GCC := $(LINT) -Wlogical-op -Wduplicated-cond -Wduplicated-branches -Wtrampolines \
   -Walloc-zero -Warith-conversion -Wformat-signedness -Wcast-align=strict
+
+MUTATION_SEED ?= 1
+MUTANTS ?= 320
+MUTATE_JOBS ?= 1
+
+.PHONY: mutate soak-mutate
+mutate: ## would `make test` notice? MUTANTS=320 changed sources, MUTATION_SEED=1 (python3; an hour or two)
+	nice -n 15 python3 tests/mutate/mutate.py --seed $(MUTATION_SEED) --mutants $(MUTANTS) \
+	  --jobs $(MUTATE_JOBS) --out $(B)/mutate
+
+soak-mutate: mutate
 
 lint: ## warnings are errors with gcc and clang; cppcheck
 	$(MAKE) --no-print-directory CC=gcc B=build/lint-gcc WERROR=-Werror STRICT="$(LINT_GCC)" \
