@@ -45,7 +45,16 @@ static const char *const asks[] = {
     ("SELECT * FROM bpe_chunks(?1, 2 + abs(?4) % 9, ?2, json_object('overlap', 1, 'at', ?3)) LIMIT "
      "99"),
     "SELECT bpe_export(?2, 'huggingface'), bpe_export(?2, 'tiktoken'), bpe_export(?2, 'minbpe')",
-};
+    "SELECT rowid, input, tokenizer, options FROM bpe_tokens(?1, ?2, ?3) LIMIT 9",
+    "SELECT rowid, input, tokenizer, options FROM bpe_pieces(?1, ?2, ?3) LIMIT 9",
+    "SELECT rowid, input, max_tokens, tokenizer, options FROM bpe_chunks(?1, ?4, ?2, ?3) LIMIT 9",
+    "SELECT rowid, input, tokenizer, options FROM bpe_trace(?1, ?2, ?3) ORDER BY piece, step LIMIT "
+    "9",
+    "SELECT rowid, input, tokenizer, options FROM bpe_stream(?1, ?2, ?3) LIMIT 9",
+    "SELECT rowid, input, width FROM bpe_ids(?1, ?3) LIMIT 9",
+    "SELECT rowid, tokenizer FROM bpe_merges(?2) WHERE count > ?1 LIMIT 9",
+    "SELECT rowid, tokenizer FROM bpe_vocab(?2) WHERE (token = ?1 AND token = ?3) OR length = ?4 "
+    "LIMIT 9"};
 
 /* For tokenizers of any size. */
 static const char *const promises[] = {
