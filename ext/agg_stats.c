@@ -47,13 +47,17 @@ static slot *find_slot(slot *slots, size_t mask, uint32_t id) {
   return &slots[i];
 }
 
-static bool grow(stats *s) {
+static bool grow(stats *s, work *w) {
   const size_t n = s->slots ? 2 * (s->mask + 1) : FIRST_SLOTS;
   slot *slots = sqlite3_malloc64((sqlite3_uint64)n * sizeof *slots);
   if (!slots) return false;
-  memset(slots, 0, n * sizeof *slots);
-  for (size_t i = 0; s->slots && i <= s->mask; i++) {
+  for (size_t i = 0; i < n && !work_stopped(w, 8); i++) slots[i] = (slot){.occurrences = 0};
+  for (size_t i = 0; s->slots && i <= s->mask && !work_stopped(w, 8); i++) {
     if (s->slots[i].occurrences != 0) *find_slot(slots, n - 1, s->slots[i].id) = s->slots[i];
+  }
+  if (w->f->rc != SQLITE_OK) {
+    sqlite3_free(slots);
+    return false;
   }
   sqlite3_free(s->slots);
   s->slots = slots;
@@ -61,9 +65,11 @@ static bool grow(stats *s) {
   return true;
 }
 
-static bool add_ids(stats *s, const uint32_t *ids, size_t n) {
+static int add_ids(stats *s, const uint32_t *ids, size_t n, failure *f) {
+  work w = {.f = f};
   for (size_t i = 0; i < n; i++) {
-    if ((!s->slots || s->n >= s->mask / 2) && !grow(s)) return false;
+    if ((!s->slots || s->n >= s->mask / 2) && !grow(s, &w)) return fail_code(f, SQLITE_NOMEM);
+    if (work_stopped(&w, 8)) return f->rc;
     slot *t = find_slot(s->slots, s->mask, ids[i]);
     s->n += t->occurrences == 0;
     t->id = ids[i];
@@ -72,7 +78,7 @@ static bool add_ids(stats *s, const uint32_t *ids, size_t n) {
     t->last = s->texts;
   }
   s->tokens += n;
-  return true;
+  return SQLITE_OK;
 }
 
 static int add_text(stats *s, bytes text, failure *f) {
@@ -82,7 +88,7 @@ static int add_text(stats *s, bytes text, failure *f) {
   s->bytes += text.len;
   bpe_status st = bpe_walk_start(s->walk, text.data, text.len, &s->call->walk, &e);
   while (st == BPE_OK && (st = bpe_walk_next(s->walk, &p, &e)) == BPE_OK) {
-    if (!add_ids(s, p.ids, p.n_ids)) return fail_code(f, SQLITE_NOMEM);
+    if (add_ids(s, p.ids, p.n_ids, f) != SQLITE_OK) return f->rc;
   }
   return st == BPE_DONE ? SQLITE_OK : fail_status(f, st, &e);
 }
@@ -119,13 +125,13 @@ static void stats_step(sqlite3_context *ctx, int argc, sqlite3_value **argv) {
 }
 
 /* Moves the slots in use to the front, in order of id; the map is none afterwards. */
-static void sort_slots(stats *s) {
+static void sort_slots(stats *s, work *w) {
   size_t n = 0;
-  for (size_t i = 0; i <= s->mask; i++) {
+  for (size_t i = 0; i <= s->mask && !work_stopped(w, 2); i++) {
     if (s->slots[i].occurrences != 0) s->slots[n++] = s->slots[i];
   }
   for (size_t gap = n / 2; gap > 0; gap = gap == 2 ? 1 : gap * 5 / 11) { /* Shell's */
-    for (size_t i = gap; i < n; i++) {
+    for (size_t i = gap; i < n && !work_stopped(w, 8); i++) {
       const slot x = s->slots[i];
       size_t k = i;
       for (; k >= gap && s->slots[k - gap].id > x.id; k -= gap) s->slots[k] = s->slots[k - gap];
@@ -139,7 +145,8 @@ static void append(bpe_buffer *b, const char *before, uint64_t n) {
   bpe_buffer_append_decimal(b, n);
 }
 
-static void write_stats(stats *s, bpe_buffer *b) {
+static int write_stats(stats *s, bpe_buffer *b, failure *f) {
+  work w = {.f = f};
   bpe_info info;
   bpe_model_info(s->call->tok->model, &info);
   append(b, "{\"texts\":", s->texts);
@@ -148,26 +155,33 @@ static void write_stats(stats *s, bpe_buffer *b) {
   append(b, ",\"distinct\":", s->n);
   append(b, ",\"unused\":", info.token_count - s->n);
   bpe_buffer_append(b, ",\"counts\":[", 11);
-  if (s->slots) sort_slots(s);
-  for (size_t i = 0; i < s->n; i++) {
+  if (s->slots) sort_slots(s, &w);
+  for (size_t i = 0; i < s->n && b->status == BPE_OK && !work_stopped(&w, 64); i++) {
     append(b, i == 0 ? "[" : ",[", s->slots[i].id);
     append(b, ",", s->slots[i].occurrences);
     append(b, ",", s->slots[i].texts);
     bpe_buffer_append(b, "]", 1);
   }
   bpe_buffer_append(b, "]}", 2);
+  return f->rc;
 }
 
 static void stats_final(sqlite3_context *ctx) {
   conn *c = sqlite3_user_data(ctx);
   stats *s = sqlite3_aggregate_context(ctx, 0);
+  failure f = {.name = "bpe_token_stats", .c = c};
   bpe_buffer b;
   if (!s || !s->call) return; /* S1, or failed */
   bpe_buffer_init(&b, &c->alloc, (size_t)sqlite3_limit(c->db, SQLITE_LIMIT_LENGTH, -1));
-  write_stats(s, &b);
+  write_stats(s, &b, &f);
   stats_clear(s);
+  if (f.rc != SQLITE_OK) {
+    bpe_buffer_clear(&b);
+    failure_to_context(&f, ctx);
+    return;
+  }
   if (b.status == BPE_OK) {
-    sqlite3_result_text64(ctx, (const char *)b.bytes, b.len, sqlite3_free, SQLITE_UTF8);
+    result_buffer(ctx, &b);
     sqlite3_result_subtype(ctx, JSON_SUBTYPE);
     return;
   }

@@ -39,13 +39,13 @@ static void write_line(training *g, const char *text) {
   char padded[LINE_SIZE + 1];
   const int len = (int)strlen(text);
   sqlite3_snprintf(sizeof padded, padded, "\r%-*s", g->line_len, text);
-  fputs(padded, stderr);
-  fflush(stderr);
+  (void)fputs(padded, stderr);
+  (void)fflush(stderr);
   g->line_len = len;
 }
 
 static void end_line(training *g) {
-  if (g->line_len > 0) fputs("\n", stderr);
+  if (g->line_len > 0) (void)fputs("\n", stderr);
   g->line_len = 0;
 }
 

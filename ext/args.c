@@ -11,6 +11,8 @@
 */
 #include "ext.h"
 
+#include <string.h>
+
 bool value_is_null(sqlite3_value *v) {
   return sqlite3_value_type(v) == SQLITE_NULL;
 }
@@ -43,7 +45,9 @@ static int unpack(bytes packed, int width, failure *f, uint32_t **ids, size_t *n
   const size_t count = packed.len / size;
   *ids = sqlite3_malloc64((sqlite3_uint64)count * sizeof **ids + 1);
   if (!*ids) return fail_code(f, SQLITE_NOMEM);
+  work w = {.f = f};
   for (size_t i = 0; i < count; i++) {
+    if (work_stopped(&w, 2)) return f->rc;
     const uint8_t *p = packed.data + i * size;
     uint32_t id = p[0] | (uint32_t)p[1] << 8;
     if (size == 4) id |= (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
@@ -141,8 +145,14 @@ static bool take_own(bytes text, failure *f, uint32_t *ids, size_t *n) {
 }
 
 static int take_json(bytes text, failure *f, uint32_t **ids, size_t *n) {
+  enum { PART = 1 << 16 };
+  work w = {.f = f};
   sqlite3_uint64 most = 1;
-  for (size_t i = 0; i < text.len; i++) most += text.data[i] == ',';
+  for (size_t from = 0; from < text.len; from += PART) {
+    const size_t to = text.len - from < PART ? text.len : from + PART;
+    for (size_t i = from; i < to; i++) most += text.data[i] == ',';
+    if (work_stopped(&w, PART)) return f->rc;
+  }
   *ids = sqlite3_malloc64(most * sizeof **ids);
   if (!*ids) return fail_code(f, SQLITE_NOMEM);
   if (take_own(text, f, *ids, n) || f->rc != SQLITE_OK) return f->rc;
@@ -171,3 +181,5 @@ int value_ids(sqlite3_value *v, int width, failure *f, uint32_t **ids, size_t *n
   }
   return rc;
 }
+
+/* ---- Results -------------------------------------------------------------------------------- */

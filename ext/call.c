@@ -32,7 +32,8 @@ void call_release(void *arg) {
 
 static int check_digest(const call *k, failure *f) {
   if (!k->opt.has_digest) return SQLITE_OK;
-  const uint8_t *digest = tokenizer_digest(k->tok);
+  const uint8_t *digest = tokenizer_digest(k->tok, f);
+  if (!digest) return f->rc;
   if (memcmp(digest, k->opt.digest, sizeof k->opt.digest) == 0) return SQLITE_OK;
   return fail(f, "option digest is not that of tokenizer: %s", k->tok->name);
 }

@@ -5,8 +5,8 @@
 ** path meets later does not replace it.
 **
 ** Out of memory, too big, interrupted, and what a statement of ours on stored rows fails with, are
-*SQLite's own codes with SQLite's own texts: hosts
-** test for the codes, and out of memory has no memory for a text.
+** SQLite's own codes with SQLite's own texts: hosts test for the codes, and out of memory has no
+** memory for a text.
 */
 #include "ext.h"
 
@@ -30,10 +30,17 @@ int fail(failure *f, const char *format, ...) {
   return f->rc;
 }
 
+/* The code that says most: SQLite's calls give only the low byte of it, unless the host asked for
+** more. Plain errors stay plain, because their kinds mean nothing to a host. */
+static int whole_code(sqlite3 *db, int rc) {
+  const int extended = sqlite3_extended_errcode(db);
+  return (extended & 0xff) == rc && rc != SQLITE_ERROR ? extended : rc;
+}
+
 int fail_db(failure *f, sqlite3 *db, int rc) {
   if (f->rc != SQLITE_OK) return f->rc;
   if (rc != SQLITE_NOMEM) f->text = sqlite3_mprintf("%s: %s", f->name, sqlite3_errmsg(db));
-  f->rc = f->text ? rc : SQLITE_NOMEM;
+  f->rc = f->text ? whole_code(db, rc) : SQLITE_NOMEM;
   return f->rc;
 }
 

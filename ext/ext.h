@@ -8,7 +8,7 @@
 ** the caller's `failure`, and returns a SQLite result code. Scalars hand it to the context,
 ** virtual tables to zErrMsg:
 **
-**     failure f = {.name = "bpe_count"};
+**     failure f = {.name = "bpe_count", .c = c};
 **     if (call_get(ctx, c, argc, argv, 1, FOR_COUNT, &f, &k) != SQLITE_OK) {
 **       failure_to_context(&f, ctx);
 **       return;
@@ -74,12 +74,23 @@ typedef struct conn {
   bool storage_busy;      /* a statement on stored rows is running */
   int streams;            /* calls of bpe_stream that are running, one inside the other */
   sqlite3_int64 versions; /* of schemas as seen by the store; only grows */
+  bpe_buffer kept;        /* for the next answer (result.c) */
   int64_t next_tick;      /* monotonic nanoseconds; interrupt.c */
   unsigned ticks;
   int stopped_by; /* the code with which interrupted() last said stop */
 } conn;
 
 void conn_release(void *); /* xDestroy of every registration */
+
+/* ---- Answers that are bytes (result.c) ------------------------------------------------------ */
+
+/* An empty buffer, as long as SQLITE_LIMIT_LENGTH at most; to be given or dropped. */
+void result_begin(conn *, bpe_buffer *);
+void result_drop(conn *, bpe_buffer *);
+/* Makes it the result, TEXT or BLOB. */
+void result_give(sqlite3_context *, conn *, bpe_buffer *, bool as_text);
+/* Makes any buffer's bytes the result, as TEXT; its memory goes to SQLite. */
+void result_buffer(sqlite3_context *, bpe_buffer *);
 
 /* ---- Failures (errors.c) ------------------------------------------------------------------- */
 
@@ -113,6 +124,13 @@ const char *shown(bytes, char out[SHOWN_SIZE]);
 /* The stop callback of every long loop: non-zero once sqlite3_interrupt was called or a progress
 ** handler has said so. */
 int interrupted(void *conn);
+/* Counts work of ext/ itself, in units of a nanosecond or a few, towards the next question. True:
+** it was stopped, and the failure says so. */
+typedef struct work {
+  failure *f;
+  size_t done;
+} work;
+bool work_stopped(work *, size_t units);
 
 /* ---- Arguments (args.c) -------------------------------------------------------------------- */
 
@@ -172,7 +190,8 @@ int json_parse(bytes text, const char *what, failure *, json_doc *out);
 void json_doc_clear(json_doc *);
 /* Appends a JSON string literal of the bytes, U+FFFD where they are malformed. */
 void json_append_string(bpe_buffer *, const void *text, size_t len);
-void json_append_ids(bpe_buffer *, const uint32_t *ids, size_t n);
+/* May be stopped; then the failure says so. */
+void json_append_ids(bpe_buffer *, const uint32_t *ids, size_t n, failure *);
 
 /* ---- Tokenizers (registry.c) --------------------------------------------------------------- */
 
@@ -200,7 +219,8 @@ int tokenizer_get(conn *, sqlite3_value *name, failure *, tokenizer **out);
 /* The same for a name that is known to be one. The row of a stored tokenizer is looked at each
 ** time, so what comes is right for the statement that asks, and may be kept while it runs. */
 int tokenizer_named(conn *, bytes name, failure *, tokenizer **out);
-const uint8_t *tokenizer_digest(tokenizer *); /* 32 bytes */
+/* 32 bytes; NULL: the failure says why. */
+const uint8_t *tokenizer_digest(tokenizer *, failure *);
 /* The name of what the name means, NULL if there is nothing; the caller's to sqlite3_free. */
 int tokenizer_resolve(conn *, bytes name, failure *, char **out);
 /* A loaded built-in, or NULL; no reference. */
@@ -208,7 +228,7 @@ tokenizer *tokenizer_loaded(const conn *, int builtin);
 void tokenizer_release(tokenizer *); /* NULL is fine */
 /* Whether no two entries of the vocabulary have the same bytes, so that finding one is finding
 ** all. The first call looks at every entry. */
-bool tokenizer_spells_once(tokenizer *);
+int tokenizer_spells_once(tokenizer *, failure *, bool *once);
 
 /* ---- Storage (schema.c, store*.c) ----------------------------------------------------------- */
 
@@ -285,6 +305,27 @@ int stored_insert(store *, const char *schema, bytes name, const bpe_model *, fa
 int stored_delete(store *, const stored_row *, bytes name, failure *);
 int stored_rename(store *, const stored_row *, bytes name, failure *);
 int stored_seal(store *, const stored_row *, bytes name, failure *);
+
+/* ---- Numbers of stored tokenizers (known.c) ------------------------------------------------- */
+
+typedef struct known {
+  const char *schema; /* the list's */
+  int schema_number;
+  bytes name; /* owned by the list */
+} known;
+
+/* Zero is empty. */
+typedef struct known_list {
+  known *list; /* owned; by number */
+  int *sorted; /* owned; numbers, by schema and name */
+  int n;
+  char **schemas; /* owned */
+  int n_schemas;
+} known_list;
+
+/* The number of a (schema, name), a new one if need be; -1: out of memory. */
+int known_number(known_list *, const char *schema, bytes name);
+void known_clear(known_list *);
 
 /* ---- Options (options.c) ------------------------------------------------------------------- */
 

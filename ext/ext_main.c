@@ -34,6 +34,7 @@ void conn_release(void *arg) {
     c->tokenizers = t->next;
     tokenizer_release(t);
   }
+  bpe_buffer_clear(&c->kept);
   sqlite3_free(c);
 }
 
@@ -105,6 +106,13 @@ static int register_modules(conn *c, char **error) {
   return SQLITE_OK;
 }
 
+/* Once per process; more than once is harmless. */
+static void seed(void) {
+  uint8_t random[BPE_SEED_BYTES];
+  sqlite3_randomness((int)sizeof random, random);
+  bpe_seed(random);
+}
+
 #if defined(_WIN32)
 __declspec(dllexport)
 #elif defined(__GNUC__)
@@ -124,9 +132,10 @@ int sqlite3_bpe_init(sqlite3 *db, char **error, const sqlite3_api_routines *api)
     }
     return SQLITE_ERROR;
   }
+  seed();
   conn *c = sqlite3_malloc64(sizeof *c);
   if (!c) return SQLITE_NOMEM;
-  *c = (conn){.db = db, .refs = 1, .alloc = {.resize = resize}};
+  *c = (conn){.db = db, .refs = 1, .alloc = {.resize = resize, .ctx = c, .stop = interrupted}};
   int rc = register_functions(c, error);
   if (rc == SQLITE_OK) rc = register_aggregates(c, error);
   if (rc == SQLITE_OK) rc = register_modules(c, error);

@@ -26,11 +26,15 @@ static int decode(sqlite3_value *value, const call *k, failure *f, bpe_buffer *o
 
 /* D4: replaces the buffer's bytes by their repaired form, where they need one. */
 static int repair(conn *c, bpe_repair how, failure *f, bpe_buffer *b) {
-  if (bpe_utf8_valid(b->bytes ? b->bytes : (const uint8_t *)"", b->len)) return SQLITE_OK;
   bpe_buffer repaired;
   bpe_error e = {0};
+  bool valid;
+  const uint8_t *text = b->bytes ? b->bytes : (const uint8_t *)"";
+  bpe_status st = bpe_utf8_check(&c->alloc, text, b->len, &e, &valid);
+  if (st != BPE_OK) return fail_status(f, st, &e);
+  if (valid) return SQLITE_OK;
   bpe_buffer_init(&repaired, &c->alloc, b->limit);
-  const bpe_status st = bpe_utf8_repair(b->bytes, b->len, how, &e, &repaired);
+  st = bpe_utf8_repair(b->bytes, b->len, how, &e, &repaired);
   if (st != BPE_OK) {
     bpe_buffer_clear(&repaired);
     return fail_status(f, st, &e);
@@ -40,18 +44,6 @@ static int repair(conn *c, bpe_repair how, failure *f, bpe_buffer *b) {
   return SQLITE_OK;
 }
 
-static void hand_over(sqlite3_context *ctx, bool as_text, bpe_buffer *b) {
-  if (b->len == 0) {
-    bpe_buffer_clear(b);
-    if (as_text) sqlite3_result_text(ctx, "", 0, SQLITE_STATIC);
-    else sqlite3_result_zeroblob(ctx, 0);
-  } else if (as_text) {
-    sqlite3_result_text64(ctx, (const char *)b->bytes, b->len, sqlite3_free, SQLITE_UTF8);
-  } else {
-    sqlite3_result_blob64(ctx, b->bytes, b->len, sqlite3_free);
-  }
-}
-
 static void run(sqlite3_context *ctx, int argc, sqlite3_value **argv, const char *name,
                 bool as_text) {
   conn *c = sqlite3_user_data(ctx);
@@ -59,16 +51,16 @@ static void run(sqlite3_context *ctx, int argc, sqlite3_value **argv, const char
   call *k = NULL;
   bpe_buffer b;
   if (value_is_null(argv[0])) return; /* D1 */
-  bpe_buffer_init(&b, &c->alloc, (size_t)sqlite3_limit(c->db, SQLITE_LIMIT_LENGTH, -1));
+  result_begin(c, &b);
   call_get(ctx, argc, argv, 1, as_text ? FOR_DECODE : FOR_DECODE_BLOB, &f, &k);
   if (k && decode(argv[0], k, &f, &b) == SQLITE_OK && as_text) {
     repair(c, k->opt.errors, &f, &b);
   }
-  if (f.rc != SQLITE_OK) {
-    bpe_buffer_clear(&b);
-    failure_to_context(&f, ctx);
-  } else if (k) {
-    hand_over(ctx, as_text, &b);
+  if (f.rc == SQLITE_OK && k) {
+    result_give(ctx, c, &b, as_text);
+  } else {
+    result_drop(c, &b);
+    if (f.rc != SQLITE_OK) failure_to_context(&f, ctx);
   }
   call_release(k);
 }

@@ -45,25 +45,21 @@ static void count_func(sqlite3_context *ctx, int argc, sqlite3_value **argv) {
   call_release(k);
 }
 
-static void buffer_for_result(sqlite3_context *ctx, bpe_buffer *b) {
-  conn *c = sqlite3_user_data(ctx);
-  bpe_buffer_init(b, &c->alloc, (size_t)sqlite3_limit(c->db, SQLITE_LIMIT_LENGTH, -1));
-}
-
 static void encode_func(sqlite3_context *ctx, int argc, sqlite3_value **argv) {
-  failure f = {.name = "bpe_encode", .c = sqlite3_user_data(ctx)};
+  conn *c = sqlite3_user_data(ctx);
+  failure f = {.name = "bpe_encode", .c = c};
   call *k;
   bytes text;
   if (!begin(ctx, argc, argv, FOR_ENCODE, &f, &k, &text)) return;
   bpe_error e = {0};
   bpe_buffer b;
-  buffer_for_result(ctx, &b);
+  result_begin(c, &b);
   const bpe_status st = bpe_encode_json(k->tok->coder, text.data, text.len, &k->walk, &e, &b);
   if (st == BPE_OK) {
-    sqlite3_result_text64(ctx, (const char *)b.bytes, b.len, sqlite3_free, SQLITE_UTF8);
+    result_give(ctx, c, &b, true);
     sqlite3_result_subtype(ctx, JSON_SUBTYPE);
   } else {
-    bpe_buffer_clear(&b);
+    result_drop(c, &b);
     fail_status(&f, st, &e);
     failure_to_context(&f, ctx);
   }
@@ -93,19 +89,24 @@ static int pad(const call *k, bpe_buffer *b, failure *f) {
   if (len == 0) return SQLITE_OK;
   uint8_t *p = bpe_buffer_reserve(b, len);
   if (!p) return fail_code(f, b->status == BPE_NOMEM ? SQLITE_NOMEM : SQLITE_TOOBIG);
-  for (size_t i = 0; i < len; i++) p[i] = (uint8_t)(id >> i % size * 8);
+  work w = {.f = f};
+  for (size_t i = 0; i < len; i++) {
+    if (work_stopped(&w, 1)) return f->rc;
+    p[i] = (uint8_t)(id >> i % size * 8);
+  }
   b->len += len;
   return SQLITE_OK;
 }
 
 static void encode_blob_func(sqlite3_context *ctx, int argc, sqlite3_value **argv) {
-  failure f = {.name = "bpe_encode_blob", .c = sqlite3_user_data(ctx)};
+  conn *c = sqlite3_user_data(ctx);
+  failure f = {.name = "bpe_encode_blob", .c = c};
   call *k;
   bytes text;
   if (!begin(ctx, argc, argv, FOR_ENCODE_BLOB, &f, &k, &text)) return;
   bpe_error e = {0};
   bpe_buffer b;
-  buffer_for_result(ctx, &b);
+  result_begin(c, &b);
   const bpe_status st =
       bpe_encode_packed(k->tok->coder, text.data, text.len, k->opt.width, &k->walk, &e, &b);
   if (st == BPE_TOOBIG && b.status != BPE_TOOBIG) {
@@ -115,14 +116,11 @@ static void encode_blob_func(sqlite3_context *ctx, int argc, sqlite3_value **arg
   } else if (k->opt.pad) {
     pad(k, &b, &f);
   }
-  if (f.rc != SQLITE_OK) {
-    bpe_buffer_clear(&b);
-    failure_to_context(&f, ctx);
-  } else if (b.len == 0) {
-    bpe_buffer_clear(&b);
-    sqlite3_result_zeroblob(ctx, 0);
+  if (f.rc == SQLITE_OK) {
+    result_give(ctx, c, &b, false);
   } else {
-    sqlite3_result_blob64(ctx, b.bytes, b.len, sqlite3_free);
+    result_drop(c, &b);
+    failure_to_context(&f, ctx);
   }
   call_release(k);
 }

@@ -16,7 +16,7 @@
 #include <yajl/yajl_version.h>
 
 static void token_func(sqlite3_context *ctx, int argc, sqlite3_value **argv) {
-  failure f = {.name = "bpe_token"};
+  failure f = {.name = "bpe_token", .c = sqlite3_user_data(ctx)};
   call *k = NULL;
   if (value_is_null(argv[0])) return;
   if (sqlite3_value_type(argv[0]) != SQLITE_INTEGER) {
@@ -42,7 +42,7 @@ static void token_func(sqlite3_context *ctx, int argc, sqlite3_value **argv) {
 }
 
 static void token_id_func(sqlite3_context *ctx, int argc, sqlite3_value **argv) {
-  failure f = {.name = "bpe_token_id"};
+  failure f = {.name = "bpe_token_id", .c = sqlite3_user_data(ctx)};
   call *k = NULL;
   bytes token;
   if (value_is_null(argv[0])) return;
@@ -159,7 +159,7 @@ static void debug_func(sqlite3_context *ctx, int argc, sqlite3_value **argv) {
   add_tokenizers(&b, c);
   bpe_buffer_append(&b, "}", 1);
   if (b.status == BPE_OK) {
-    sqlite3_result_text64(ctx, (const char *)b.bytes, b.len, sqlite3_free, SQLITE_UTF8);
+    result_buffer(ctx, &b);
     return;
   }
   if (b.status == BPE_NOMEM) sqlite3_result_error_nomem(ctx);
@@ -169,7 +169,8 @@ static void debug_func(sqlite3_context *ctx, int argc, sqlite3_value **argv) {
 
 /* bpe_resolve is not DETERMINISTIC: what a name means may be stored or removed at any time.
 ** bpe_version is INNOCUOUS but not DETERMINISTIC: the next release answers otherwise. bpe_debug is
-** DIRECTONLY: no schema has business with the details of a build. The others as in fn_encode.c. */
+** DIRECTONLY: no schema has business with the details of a build; and DETERMINISTIC, as is
+** bpe_export. The others as in fn_encode.c. */
 enum {
   ALONE = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS,
   NAMED = SQLITE_UTF8 | SQLITE_DETERMINISTIC
@@ -182,6 +183,6 @@ const function_row info_functions[] = {
     {"bpe_token_id", 2, NAMED, token_id_func},
     {"bpe_resolve", 1, SQLITE_UTF8, resolve_func},
     {"bpe_version", 0, SQLITE_UTF8 | SQLITE_INNOCUOUS, version_func},
-    {"bpe_debug", 0, SQLITE_UTF8 | SQLITE_DIRECTONLY, debug_func},
+    {"bpe_debug", 0, SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY, debug_func},
     {NULL, 0, 0, NULL},
 };

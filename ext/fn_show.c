@@ -61,6 +61,8 @@ static void put_hex(bpe_buffer *b, const char *before, unsigned byte) {
   put(b, text);
 }
 
+enum { TOKEN_WORK = 64, BYTE_WORK = 32 }; /* units, to show a token, and each of its bytes */
+
 static uint32_t decode(const uint8_t *s, size_t n) {
   static const uint8_t first[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
   uint32_t c = s[0] & first[n];
@@ -142,11 +144,13 @@ static void put_token(bpe_buffer *b, const style *s, int kind, const bpe_token *
   put(b, s->token_close);
 }
 
-static bpe_status show(const call *k, const style *s, bytes text, bpe_error *e, bpe_buffer *b) {
+static bpe_status show(const call *k, const style *s, bytes text, failure *f, bpe_error *e,
+                       bpe_buffer *b) {
   const bpe_model *m = k->tok->model;
   bpe_walk *w;
   bpe_piece p;
   int kind = 1;
+  work todo = {.f = f};
   bpe_status st = bpe_walk_new(k->tok->coder, e, &w);
   put(b, s->open);
   if (st == BPE_OK) st = bpe_walk_start(w, text.data, text.len, &k->walk, e);
@@ -155,7 +159,9 @@ static bpe_status show(const call *k, const style *s, bytes text, bpe_error *e, 
       const bpe_token t = bpe_model_token(m, bpe_model_find_id(m, p.ids[i]));
       kind ^= 1;
       put_token(b, s, p.special ? 2 : kind, &t);
+      if (b->status != BPE_OK || work_stopped(&todo, TOKEN_WORK + t.len * BYTE_WORK)) break;
     }
+    if (f->rc != SQLITE_OK) st = BPE_STOPPED;
     if (b->status != BPE_OK) st = b->status;
   }
   bpe_walk_free(w);
@@ -179,10 +185,9 @@ static void run(sqlite3_context *ctx, int argc, sqlite3_value **argv, const char
     bpe_error e = {0};
     bpe_buffer b;
     bpe_buffer_init(&b, &c->alloc, (size_t)sqlite3_limit(c->db, SQLITE_LIMIT_LENGTH, -1));
-    const bpe_status st = show(k, s, text, &e, &b);
+    const bpe_status st = show(k, s, text, &f, &e, &b);
     if (st == BPE_OK) {
-      sqlite3_result_text64(ctx, b.bytes ? (const char *)b.bytes : "", b.len,
-                            b.bytes ? sqlite3_free : SQLITE_STATIC, SQLITE_UTF8);
+      result_buffer(ctx, &b);
     } else {
       bpe_buffer_clear(&b);
       fail_status(&f, st, &e);

@@ -22,6 +22,7 @@
 #include <yajl/yajl_parse.h>
 
 enum { MAX_NESTING = 8, MAX_KEYS = 64 };
+enum { PARSE_WORK = 8 }; /* units for a byte */
 enum { ALIGN = 16, FIRST_CHUNK = 2048, LAST_CHUNK = 1 << 20 };
 
 /* ---- Arena (J1, J2) ------------------------------------------------------------------------ */
@@ -89,6 +90,8 @@ typedef struct reading {
   bool (*event)(void *ctx, json_kind, bytes);
   void *ctx;
   yajl_handle handle;
+  size_t from; /* where the part that yajl reads begins */
+  work work;
   int depth;
   size_t root_end; /* bytes read when the outermost array or object was complete */
   enum { READ, REFUSED, STOPPED, NO_MEMORY } end;
@@ -99,7 +102,9 @@ typedef struct reading {
 static int send(void *p, json_kind kind, const void *text, size_t len) {
   reading *r = p;
   if (kind == JSON_ARRAY || kind == JSON_OBJECT) r->depth++;
-  if (kind == JSON_END && --r->depth == 0) r->root_end = yajl_get_bytes_consumed(r->handle);
+  if (kind == JSON_END && --r->depth == 0) {
+    r->root_end = r->from + yajl_get_bytes_consumed(r->handle);
+  }
   return r->event(r->ctx, kind, (bytes){.data = text, .len = len});
 }
 
@@ -151,10 +156,13 @@ static void explain(reading *r) {
 }
 
 /* J5: where something begins after the root that is no white space; text.len if nothing does. */
-static size_t find_garbage(const reading *r, bytes text) {
+static size_t find_garbage(reading *r, bytes text) {
   size_t i = r->root_end;
   if (i == 0) return text.len; /* no array, no object: what it is was for the handler to judge */
-  while (i < text.len && text.data[i] > 0 && strchr(" \t\r\n", text.data[i])) i++;
+  while (i < text.len && text.data[i] > 0 && strchr(" \t\r\n", text.data[i]) &&
+         !work_stopped(&r->work, 4)) {
+    i++;
+  }
   return i;
 }
 
@@ -173,8 +181,8 @@ static int hex_value(const uint8_t *p) {
 }
 
 /* J4: whether there is one, and where. */
-static bool find_lone_surrogate(bytes text, size_t *offset) {
-  for (size_t i = 0; i + 1 < text.len; i++) {
+static bool find_lone_surrogate(reading *r, bytes text, size_t *offset) {
+  for (size_t i = 0; i + 1 < text.len && !work_stopped(&r->work, 1); i++) {
     if (text.data[i] != '\\') continue;
     const int unit =
         text.data[i + 1] == 'u' && text.len - i >= 6 ? hex_value(text.data + i + 2) : -1;
@@ -193,14 +201,26 @@ static bool find_lone_surrogate(bytes text, size_t *offset) {
 
 /* Apart from its callers, so that no local of theirs is live across setjmp. */
 static void run(reading *r, bytes text) {
-  const yajl_alloc_funcs memory = {arena_malloc, arena_realloc, arena_free, &r->arena};
+  yajl_alloc_funcs memory = {arena_malloc, arena_realloc, arena_free, &r->arena};
   if (setjmp(r->arena.failed)) {
     r->end = NO_MEMORY;
     return;
   }
-  yajl_handle h = r->handle = yajl_alloc(&callbacks, (yajl_alloc_funcs *)&memory, r);
-  yajl_status st = yajl_parse(h, text.data, text.len);
-  r->offset = yajl_get_bytes_consumed(h);
+  yajl_handle h = r->handle = yajl_alloc(&callbacks, &memory, r);
+  yajl_status st = yajl_status_ok;
+  for (size_t to; r->from < text.len && st == yajl_status_ok; r->from = to) {
+    to = bpe_json_part(text.data, text.len, r->from);
+    if (to == 0) {
+      r->end = REFUSED;
+      r->offset = r->from;
+      sqlite3_snprintf((int)sizeof r->why, r->why, "string too long");
+      return;
+    }
+    st = yajl_parse(h, text.data + r->from, to - r->from);
+    r->offset = r->from + yajl_get_bytes_consumed(h);
+    if (work_stopped(&r->work, PARSE_WORK * (to - r->from))) return;
+    if (st != yajl_status_ok) break;
+  }
   if (st == yajl_status_ok) st = yajl_complete_parse(h);
   if (st == yajl_status_client_canceled) r->end = STOPPED;
   if (st == yajl_status_ok || st == yajl_status_error) {
@@ -218,10 +238,12 @@ static void run(reading *r, bytes text) {
 
 /* run, and its end as a failure; r->arena is the caller's to free whatever happens. */
 static int read_events(reading *r, bytes text, const char *what, failure *f) {
-  if (find_lone_surrogate(text, &r->offset)) {
+  r->work = (work){.f = f};
+  if (find_lone_surrogate(r, text, &r->offset)) {
     return fail(f, "%s: unpaired surrogate at byte %llu", what, (unsigned long long)r->offset);
   }
-  run(r, text);
+  if (f->rc == SQLITE_OK) run(r, text);
+  if (f->rc != SQLITE_OK) return f->rc;
   switch (r->end) {
   case NO_MEMORY: return fail_code(f, SQLITE_NOMEM);
   case REFUSED: return fail(f, "%s: %s at byte %llu", what, r->why, (unsigned long long)r->offset);
@@ -338,9 +360,11 @@ void json_append_string(bpe_buffer *b, const void *text, size_t len) {
   bpe_buffer_append(b, "\"", 1);
 }
 
-void json_append_ids(bpe_buffer *b, const uint32_t *ids, size_t n) {
+void json_append_ids(bpe_buffer *b, const uint32_t *ids, size_t n, failure *f) {
+  enum { ID_WORK = 16 };
+  work w = {.f = f};
   bpe_buffer_append(b, "[", 1);
-  for (size_t i = 0; i < n; i++) {
+  for (size_t i = 0; i < n && b->status == BPE_OK && !work_stopped(&w, ID_WORK); i++) {
     if (i) bpe_buffer_append(b, ",", 1);
     bpe_buffer_append_decimal(b, ids[i]);
   }

@@ -264,7 +264,8 @@ static int not_stored(store *s, bytes name, failure *f) {
 
 static int get_builtin(conn *c, int builtin, failure *f, tokenizer **out) {
   tokenizer *t = tokenizer_loaded(c, builtin);
-  if (!t && load_builtin(c, builtin, f, &t) != SQLITE_OK) return f->rc;
+  if (!t) load_builtin(c, builtin, f, &t);
+  if (!t) return f->rc;
   t->refs++;
   *out = t;
   return SQLITE_OK;
@@ -352,21 +353,33 @@ int tokenizer_resolve(conn *c, bytes name, failure *f, char **out) {
   return f->rc;
 }
 
-const uint8_t *tokenizer_digest(tokenizer *t) {
-  if (!t->has_digest) bpe_model_digest(t->model, t->digest);
+const uint8_t *tokenizer_digest(tokenizer *t, failure *f) {
+  bpe_error e = {0};
+  if (!t->has_digest) {
+    const bpe_status st = bpe_model_digest(t->model, &e, t->digest);
+    if (st != BPE_OK) {
+      fail_status(f, st, &e);
+      return NULL;
+    }
+  }
   t->has_digest = true;
   return t->digest;
 }
 
-bool tokenizer_spells_once(tokenizer *t) {
-  if (t->spelling == UNKNOWN) {
-    bpe_info info;
-    bpe_model_info(t->model, &info);
-    t->spelling = DISTINCT;
-    for (size_t i = 0; i < info.entry_count && t->spelling == DISTINCT; i++) {
-      const bpe_token token = bpe_model_token(t->model, i);
-      if (bpe_model_find_bytes(t->model, token.bytes, token.len) != i) t->spelling = DUPLICATES;
-    }
+int tokenizer_spells_once(tokenizer *t, failure *f, bool *once) {
+  enum { FIND_WORK = 64 };
+  work w = {.f = f};
+  *once = t->spelling == DISTINCT;
+  if (t->spelling != UNKNOWN) return SQLITE_OK;
+  bpe_info info;
+  bpe_model_info(t->model, &info);
+  bool same = true;
+  for (size_t i = 0; i < info.entry_count && same; i++) {
+    const bpe_token token = bpe_model_token(t->model, i);
+    if (work_stopped(&w, FIND_WORK + token.len)) return f->rc;
+    same = bpe_model_find_bytes(t->model, token.bytes, token.len) == i;
   }
-  return t->spelling == DISTINCT;
+  t->spelling = same ? DISTINCT : DUPLICATES;
+  *once = same;
+  return SQLITE_OK;
 }

@@ -357,13 +357,11 @@ int store_each(store *s, int i, failure *f, stored_name *each, void *ctx) {
   sqlite3_free(sql);
   while (rc == SQLITE_OK && (rc = sqlite3_step(stmt)) == SQLITE_ROW) {
     if (sqlite3_column_type(stmt, 0) != SQLITE_TEXT) break; /* BLOBs come last */
-    const char *name = (const char *)sqlite3_column_text(stmt, 0);
-    const size_t len = (size_t)sqlite3_column_bytes(stmt, 0);
-    rc = SQLITE_OK;
-    if (!name) rc = SQLITE_NOMEM;
-    else if (has_nul((bytes){(const uint8_t *)name, len})) continue;
-    else if (name_is_reserved((bytes){(const uint8_t *)name, len})) continue;
-    else if (!each(ctx, i, (bytes){(const uint8_t *)name, len})) break;
+    bytes name = {.data = sqlite3_column_text(stmt, 0)};
+    name.len = (size_t)sqlite3_column_bytes(stmt, 0);
+    rc = name.data ? SQLITE_OK : SQLITE_NOMEM;
+    if (!name.data || has_nul(name) || name_is_reserved(name)) continue;
+    if (!each(ctx, i, name)) break;
   }
   if (rc != SQLITE_OK && rc != SQLITE_ROW && rc != SQLITE_DONE) fail_db(f, s->c->db, rc);
   sqlite3_finalize(stmt);

@@ -1,20 +1,19 @@
 /* store_input.c - what an INSERT into bpe_tokenizers says: a name, a schema, and a source as a
- *model.
- **
- ** A name is TEXT, not empty, without NUL, not reserved, not taken, and does not begin with what
- *would
- ** be taken for a schema.
- **
- **   source           a file in one of the formats of bpe_import, told apart by its content
- **   merges           merges.txt, where source is GPT-2's vocab.json
- **   pattern          a named pattern    } where the source does not carry them; to say what it
- **   special_tokens   JSON               } does carry is an error
- **   options          {"regex": "..."} instead of pattern; {"whole": true}: a piece that is a token
- **                    stays whole; {"vocab_size": k}: cut to what training to k would have given
- **
- ** Nothing is guessed: a source without what it needs is refused, and NULL is "nothing to store",
- ** because it is what bpe_train gives when there were no rows.
- */
+** model.
+**
+** A name is TEXT, not empty, without NUL, not reserved, not taken, and does not begin with what
+** would be taken for a schema.
+**
+**   source           a file in one of the formats of bpe_import, told apart by its content
+**   merges           merges.txt, where source is GPT-2's vocab.json
+**   pattern          a named pattern    } where the source does not carry them; to say what it
+**   special_tokens   JSON               } does carry is an error
+**   options          {"regex": "..."} instead of pattern; {"whole": true}: a piece that is a token
+**                    stays whole; {"vocab_size": k}: cut to what training to k would have given
+**
+** Nothing is guessed: a source without what it needs is refused, and NULL is "nothing to store",
+** because it is what bpe_train gives when there were no rows.
+*/
 #include "ext.h"
 
 #include <string.h>

@@ -253,11 +253,13 @@ int stored_load(conn *c, bytes name, const stored_row *row, failure *f, bpe_mode
   }
   if (inner.rc != SQLITE_OK) return about(f, unsealed, text, &inner);
   if (stored_read(c, row->schema, row->id, &inner, out) == SQLITE_OK) { /* L2 */
-    bpe_model_digest(*out, digest);
-    if (memcmp(digest, row->digest, sizeof digest) == 0) return SQLITE_OK;
+    bpe_error e = {0};
+    const bpe_status st = bpe_model_digest(*out, &e, digest);
+    if (st == BPE_OK && memcmp(digest, row->digest, sizeof digest) == 0) return SQLITE_OK;
     bpe_model_free(*out);
     *out = NULL;
-    fail(&inner, "its rows are not those that were sealed");
+    if (st != BPE_OK) fail_status(&inner, st, &e);
+    else fail(&inner, "its rows are not those that were sealed");
   }
   return about(f, "tokenizer is damaged", text, &inner);
 }

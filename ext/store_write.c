@@ -111,10 +111,12 @@ static int digest_rows(job *j) {
   if (j->model) stored_build(j->c, j->schema, j->id, &j->head, j->f, &m);
   else stored_read(j->c, j->schema, j->id, j->f, &m);
   if (j->f->rc != SQLITE_OK) return j->f->rc;
-  bpe_model_digest(m, j->digest);
+  bpe_error e = {0};
+  bpe_status st = bpe_model_digest(m, &e, j->digest);
   bpe_model_free(m);
-  if (!j->model) return SQLITE_OK;
-  bpe_model_digest(j->model, meant);
+  if (st == BPE_OK && !j->model) return SQLITE_OK;
+  if (st == BPE_OK) st = bpe_model_digest(j->model, &e, meant);
+  if (st != BPE_OK) return fail_status(j->f, st, &e);
   if (memcmp(meant, j->digest, sizeof meant) == 0) return SQLITE_OK;
   return fail(j->f, "the rows that were stored are not those of the source");
 }
@@ -164,8 +166,9 @@ static int next_id(job *j) {
   sqlite3_stmt *stmt;
   if (prepare(j, "SELECT max(id) FROM \"%w\".bpe_model", &stmt) == SQLITE_OK) {
     const int rc = sqlite3_step(stmt);
-    const sqlite3_int64 last = sqlite3_column_int64(stmt, 0);
-    if (rc != SQLITE_ROW) fail_db(j->f, j->c->db, rc);
+    const sqlite3_int64 last = rc == SQLITE_ROW ? sqlite3_column_int64(stmt, 0) : 0;
+    if (rc == SQLITE_DONE) fail(j->f, "bpe_model cannot be read"); /* an authorizer says so */
+    else if (rc != SQLITE_ROW) fail_db(j->f, j->c->db, rc);
     else if (last == INT64_MAX) fail(j->f, "no id is left in bpe_model");
     j->id = last < 1 ? 1 : last + (last < INT64_MAX);
   }

@@ -115,12 +115,12 @@ static bool begins_with(const char *s, const char *word) {
            (c >= 'a' && c <= 'z') || (unsigned char)c >= 0x80);
 }
 
-/* What SQLite says about the statement, with its code where that is not just "error". What a
-** stream inside it said has our name already. */
+/* What SQLite says about the statement, with its code. What a stream inside it said has our name
+** already. */
 static int statement_failure(const stream_cursor *cur, int rc, failure *f) {
   const conn *c = ((table *)cur->base.pVtab)->c;
   const size_t n = strlen(f->name);
-  if (rc != SQLITE_ERROR) return fail_code(f, rc);
+  if (rc != SQLITE_ERROR) return fail_db(f, c->db, rc);
   const char *text = sqlite3_errmsg(c->db);
   if (strncmp(text, f->name, n) == 0 && text[n] == ':' && text[n + 1] == ' ') text += n + 2;
   return fail(f, "%s", text);
@@ -185,7 +185,9 @@ static int take_ids(stream_cursor *cur, const uint32_t *ids, size_t n, failure *
     cur->ids = more;
     cur->ids_cap = n;
   }
-  memcpy(cur->ids, ids, n * sizeof *ids);
+  work w = {.f = f};
+  for (size_t i = 0; i < n && !work_stopped(&w, 1); i++) cur->ids[i] = ids[i];
+  if (f->rc != SQLITE_OK) return f->rc;
   cur->n_ids = n;
   cur->at = 0;
   return SQLITE_OK;

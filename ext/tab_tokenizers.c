@@ -59,17 +59,10 @@ static const sqlite3_int64 scan_rows = 10, lookup_rows = 1;
 
 enum { BY_NAME = 1, BY_SCHEMA = 2 }; /* idxNum: equalities that xFilter gets, in this order */
 
-/* (schema, name) of a stored tokenizer, as C7 numbers them. */
-typedef struct known {
-  char *schema; /* owned */
-  bytes name;   /* in the same allocation */
-} known;
-
 typedef struct catalogue {
   table base;
-  store *store; /* owned (C6) */
-  known *known; /* owned */
-  int n_known, cap;
+  store *store;     /* owned (C6) */
+  known_list known; /* C7 */
 } catalogue;
 
 typedef struct tokenizers_cursor {
@@ -95,8 +88,7 @@ static int tokenizers_disconnect(sqlite3_vtab *vtab) {
   conn *c = t->base.c;
   if (c->store == t->store) c->store = NULL;
   store_free(t->store);
-  for (int i = 0; i < t->n_known; i++) sqlite3_free(t->known[i].schema);
-  sqlite3_free(t->known);
+  known_clear(&t->known);
   sqlite3_free(t);
   conn_release(c);
   return SQLITE_OK;
@@ -213,31 +205,10 @@ static bool wanted(bytes filter, const char *text, size_t len) {
   return !filter.data || same(filter, (bytes){(const uint8_t *)text, len});
 }
 
-/* C7: the number of a stored tokenizer, -1: out of memory. */
-static int number_of(catalogue *t, const char *in, bytes name) {
-  for (int i = 0; i < t->n_known; i++) {
-    if (strcmp(t->known[i].schema, in) == 0 && same(t->known[i].name, name)) return i;
-  }
-  if (t->n_known == t->cap) {
-    const int cap = t->cap * 2 + 16;
-    known *list = sqlite3_realloc64(t->known, (sqlite3_uint64)cap * sizeof *list);
-    if (!list) return -1;
-    t->known = list;
-    t->cap = cap;
-  }
-  const size_t n = strlen(in) + 1;
-  char *copy = sqlite3_malloc64(n + (sqlite3_uint64)name.len + 1);
-  if (!copy) return -1;
-  memcpy(copy, in, n);
-  memcpy(copy + n, name.data, name.len);
-  t->known[t->n_known] = (known){copy, {(const uint8_t *)copy + n, name.len}};
-  return t->n_known++;
-}
-
 static bool list_stored(void *ctx, int place, bytes name) {
   listing *l = ctx;
   if (l->name.data && !same(l->name, name)) return true;
-  const int number = number_of(l->t, store_schema(l->store, place), name);
+  const int number = known_number(&l->t->known, store_schema(l->store, place), name);
   if (number < 0) fail_code(l->f, SQLITE_NOMEM);
   return number >= 0 && list_row(l, n_builtin() + number);
 }
@@ -298,7 +269,7 @@ static int tokenizers_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *rowid) {
 /* The stored tokenizer with a row's number, NULL for a built-in one. */
 static const known *known_of(const catalogue *t, sqlite3_int64 row) {
   const sqlite3_int64 i = row - n_builtin();
-  return i >= 0 && i < t->n_known ? &t->known[i] : NULL;
+  return i >= 0 && i < t->known.n ? &t->known.list[i] : NULL;
 }
 
 /* ---- Columns ------------------------------------------------------------------------------- */
@@ -362,16 +333,16 @@ static int need_model(tokenizers_cursor *cur, catalogue *t, failure *f) {
   return f->rc;
 }
 
-static void special_tokens(const bpe_model *m, bpe_buffer *b) {
+static void special_tokens(const bpe_model *m, bpe_buffer *b, failure *f) {
+  work w = {.f = f};
   bpe_info info;
-  bool first = true;
   bpe_model_info(m, &info);
   bpe_buffer_append(b, "{", 1);
-  for (size_t i = 0; i < info.entry_count; i++) {
+  for (size_t i = 0; i < info.entry_count && b->status == BPE_OK; i++) {
     const bpe_token token = bpe_model_token(m, i);
+    if (work_stopped(&w, token.kind == BPE_TOKEN ? 4 : 64 + token.len)) break;
     if (token.kind == BPE_TOKEN) continue;
-    if (!first) bpe_buffer_append(b, ",", 1);
-    first = false;
+    if (b->len > 1) bpe_buffer_append(b, ",", 1);
     json_append_string(b, token.bytes, token.len);
     bpe_buffer_append(b, ":", 1);
     bpe_buffer_append_decimal(b, token.id);
@@ -379,16 +350,19 @@ static void special_tokens(const bpe_model *m, bpe_buffer *b) {
   bpe_buffer_append(b, "}", 1);
 }
 
-static void result_digest(const bpe_model *m, sqlite3_context *ctx) {
+static int result_digest(const bpe_model *m, sqlite3_context *ctx, failure *f) {
   static const char digits[] = "0123456789abcdef";
   uint8_t sum[32];
   char hex[64];
-  bpe_model_digest(m, sum);
+  bpe_error e = {0};
+  const bpe_status st = bpe_model_digest(m, &e, sum);
+  if (st != BPE_OK) return fail_status(f, st, &e);
   for (size_t i = 0; i < sizeof sum; i++) {
     hex[2 * i] = digits[sum[i] >> 4];
     hex[2 * i + 1] = digits[sum[i] & 15];
   }
   sqlite3_result_text(ctx, hex, (int)sizeof hex, SQLITE_TRANSIENT);
+  return SQLITE_OK;
 }
 
 /* The columns that are JSON. */
@@ -399,11 +373,11 @@ static int json_column(const tokenizers_cursor *cur, conn *c, sqlite3_context *c
   if (cur->model) bpe_model_info(cur->model, &info);
   bpe_buffer_init(&b, &c->alloc, (size_t)sqlite3_limit(c->db, SQLITE_LIMIT_LENGTH, -1));
   if (column == SPECIAL_TOKENS) {
-    special_tokens(cur->model, &b);
+    special_tokens(cur->model, &b, f);
   } else if (column == BOS) {
-    json_append_ids(&b, info.bos, info.n_bos);
+    json_append_ids(&b, info.bos, info.n_bos, f);
   } else if (column == EOS) {
-    json_append_ids(&b, info.eos, info.n_eos);
+    json_append_ids(&b, info.eos, info.n_eos, f);
   } else if (cur->fault) {
     bpe_buffer_append(&b, "{\"unsealed\":", 12);
     json_append_string(&b, cur->fault, strlen(cur->fault));
@@ -411,8 +385,8 @@ static int json_column(const tokenizers_cursor *cur, conn *c, sqlite3_context *c
   } else {
     bpe_buffer_append(&b, info.stats, info.stats_len);
   }
-  if (b.status == BPE_OK && b.len > 0) {
-    sqlite3_result_text64(ctx, (const char *)b.bytes, b.len, sqlite3_free, SQLITE_UTF8);
+  if (f->rc == SQLITE_OK && b.status == BPE_OK && b.len > 0) {
+    result_buffer(ctx, &b);
     return SQLITE_OK;
   }
   if (b.status != BPE_OK) fail_status(f, b.status, NULL);
@@ -438,7 +412,7 @@ static int model_column(tokenizers_cursor *cur, catalogue *t, sqlite3_context *c
   case PATTERN:
     sqlite3_result_text64(ctx, info.pattern, info.pattern_len, SQLITE_TRANSIENT, SQLITE_UTF8);
     break;
-  case DIGEST: result_digest(cur->model, ctx); break;
+  case DIGEST: return result_digest(cur->model, ctx, f);
   default: return json_column(cur, t->base.c, ctx, column, f);
   }
   return SQLITE_OK;
@@ -498,7 +472,7 @@ static int insert(catalogue *t, store *s, sqlite3_value **values, failure *f, in
       store_import(t->base.c, &in, f, &m) != SQLITE_OK) {
     return f->rc;
   }
-  *number = number_of(t, store_schema(s, place), name);
+  *number = known_number(&t->known, store_schema(s, place), name);
   if (*number < 0) fail_code(f, SQLITE_NOMEM);
   else stored_insert(s, store_schema(s, place), name, m, f);
   bpe_model_free(m);

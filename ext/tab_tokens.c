@@ -119,14 +119,16 @@ static int copy_ids(tokens_cursor *cur, failure *f) {
     cur->ids = ids;
     cur->ids_cap = n;
   }
-  if (n > 0) memcpy(cur->ids, cur->piece.ids, n * sizeof *cur->ids);
+  work w = {.f = f};
+  for (size_t i = 0; i < n && !work_stopped(&w, 1); i++) cur->ids[i] = cur->piece.ids[i];
   sqlite3_free(cur->stops);
   cur->stops = NULL;
   if (n > 0 && cur->piece.stops) {
     cur->stops = sqlite3_malloc64((sqlite3_uint64)n * sizeof *cur->stops);
     if (!cur->stops) return fail_code(f, SQLITE_NOMEM);
-    memcpy(cur->stops, cur->piece.stops, n * sizeof *cur->stops);
+    for (size_t i = 0; i < n && !work_stopped(&w, 1); i++) cur->stops[i] = cur->piece.stops[i];
   }
+  if (f->rc != SQLITE_OK) return f->rc;
   cur->n_ids = n;
   cur->at = 0;
   cur->stop = cur->piece.start;
@@ -151,8 +153,8 @@ static int next_piece(tokens_cursor *cur, failure *f) {
 
 /* The index of the character that holds byte `at`, which never decreases from call to call; at
 ** the end of the text, the number of characters. */
-static sqlite3_int64 char_holding(tokens_cursor *cur, size_t at) {
-  while (cur->char_to <= at && cur->char_from < cur->scan.input.len) {
+static sqlite3_int64 char_holding(tokens_cursor *cur, size_t at, work *w) {
+  while (cur->char_to <= at && cur->char_from < cur->scan.input.len && !work_stopped(w, 4)) {
     if (cur->char_to > 0) cur->char_index++;
     cur->char_from = cur->char_to;
     if (cur->char_from == cur->scan.input.len) break;
@@ -163,27 +165,27 @@ static sqlite3_int64 char_holding(tokens_cursor *cur, size_t at) {
 }
 
 /* Fills what the row of the current id needs. */
-static void describe(tokens_cursor *cur) {
+static int describe(tokens_cursor *cur, failure *f) {
+  work w = {.f = f};
   const bpe_model *m = cur->scan.call->tok->model;
   cur->token = bpe_model_token(m, bpe_model_find_id(m, cur->ids[cur->at]));
   cur->start = cur->stop;
   if (cur->stops) cur->stop = cur->stops[cur->at];
   else cur->stop = cur->piece.special ? cur->piece.stop : cur->start + cur->token.len;
-  if (!cur->wants_chars) return;
-  cur->char_start = char_holding(cur, cur->start);
+  if (!cur->wants_chars) return SQLITE_OK;
+  cur->char_start = char_holding(cur, cur->start, &w);
   cur->char_stop = cur->char_start;
-  if (cur->stop > cur->start) cur->char_stop = char_holding(cur, cur->stop - 1) + 1;
+  if (cur->stop > cur->start) cur->char_stop = char_holding(cur, cur->stop - 1, &w) + 1;
+  return f->rc;
 }
 
 static int advance(tokens_cursor *cur) {
   failure f = table_failure(cur->base.pVtab);
   cur->seq++;
   cur->at++;
-  if (cur->at >= cur->n_ids && next_piece(cur, &f) != SQLITE_OK) {
-    return failure_to_vtab(&f, cur->base.pVtab);
-  }
-  if (!cur->eof) describe(cur);
-  return SQLITE_OK;
+  if (cur->at >= cur->n_ids) next_piece(cur, &f);
+  if (f.rc == SQLITE_OK && !cur->eof) describe(cur, &f);
+  return f.rc == SQLITE_OK ? SQLITE_OK : failure_to_vtab(&f, cur->base.pVtab);
 }
 
 static int tokens_filter(sqlite3_vtab_cursor *base, int idx_num, const char *idx_str, int argc,

@@ -129,22 +129,29 @@ static int trace_eof(sqlite3_vtab_cursor *base) {
   return ((trace_cursor *)base)->eof;
 }
 
-static int result_ids(sqlite3_context *ctx, conn *c, const uint32_t *ids, size_t n) {
+static int result_ids(sqlite3_context *ctx, sqlite3_vtab *vtab, const uint32_t *ids, size_t n) {
+  conn *c = ((table *)vtab)->c;
+  failure f = table_failure(vtab);
+  work w = {.f = &f};
   bpe_buffer b;
   bpe_buffer_init(&b, &c->alloc, (size_t)sqlite3_limit(c->db, SQLITE_LIMIT_LENGTH, -1));
   bpe_buffer_append(&b, "[", 1);
-  for (size_t i = 0; i < n; i++) {
+  for (size_t i = 0; i < n && b.status == BPE_OK && !work_stopped(&w, 16); i++) {
     if (i > 0) bpe_buffer_append(&b, ",", 1);
     if (ids[i] == BPE_NONE) bpe_buffer_append(&b, "null", 4);
     else bpe_buffer_append_decimal(&b, ids[i]);
   }
   bpe_buffer_append(&b, "]", 1);
+  if (f.rc != SQLITE_OK) {
+    bpe_buffer_clear(&b);
+    return failure_to_vtab(&f, vtab);
+  }
   if (b.status != BPE_OK) {
     const int rc = b.status == BPE_NOMEM ? SQLITE_NOMEM : SQLITE_TOOBIG;
     bpe_buffer_clear(&b);
     return rc;
   }
-  sqlite3_result_text64(ctx, (const char *)b.bytes, b.len, sqlite3_free, SQLITE_UTF8);
+  result_buffer(ctx, &b);
   sqlite3_result_subtype(ctx, JSON_SUBTYPE);
   return SQLITE_OK;
 }
@@ -156,7 +163,6 @@ static void result_id(sqlite3_context *ctx, uint32_t id) {
 static int trace_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int column) {
   const trace_cursor *cur = (trace_cursor *)base;
   const bpe_step *s = &cur->step;
-  conn *c = ((table *)base->pVtab)->c;
   switch (column) {
   case PIECE: sqlite3_result_int64(ctx, (sqlite3_int64)s->piece); break;
   case STEP: sqlite3_result_int64(ctx, (sqlite3_int64)s->step); break;
@@ -167,8 +173,8 @@ static int trace_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int col
   case REPLACEMENTS:
     if (s->before) sqlite3_result_int64(ctx, (sqlite3_int64)s->replacements);
     break;
-  case BEFORE: return s->before ? result_ids(ctx, c, s->before, s->n_before) : SQLITE_OK;
-  case AFTER: return result_ids(ctx, c, s->after, s->n_after);
+  case BEFORE: return s->before ? result_ids(ctx, base->pVtab, s->before, s->n_before) : SQLITE_OK;
+  case AFTER: return result_ids(ctx, base->pVtab, s->after, s->n_after);
   default: scan_result(&cur->scan, &args, ctx, column); break;
   }
   return SQLITE_OK;

@@ -110,11 +110,15 @@ static bpe_token current(const vocab_cursor *cur) {
 }
 
 /* Goes on from entry `at`, which may do, to the first that does. */
-static void settle(vocab_cursor *cur) {
+static int settle(vocab_cursor *cur) {
+  failure f = table_failure(cur->base.pVtab);
+  work w = {.f = &f};
   for (; cur->only && cur->at < cur->end; cur->at++) {
     const bpe_token t = current(cur);
-    if (t.len == cur->only_len && memcmp(t.bytes, cur->only, t.len) == 0) return;
+    if (t.len == cur->only_len && memcmp(t.bytes, cur->only, t.len) == 0) break;
+    if (work_stopped(&w, 4)) return failure_to_vtab(&f, cur->base.pVtab);
   }
+  return SQLITE_OK;
 }
 
 static void narrow_to_id(vocab_cursor *cur, sqlite3_value *key) {
@@ -135,7 +139,9 @@ static void narrow_to_id(vocab_cursor *cur, sqlite3_value *key) {
 static int narrow_to_bytes(vocab_cursor *cur, bytes key, failure *f) {
   tokenizer *t = cur->scan.call->tok;
   const size_t at = bpe_model_find_bytes(t->model, key.data, key.len);
-  if (at >= cur->end || tokenizer_spells_once(t)) {
+  bool once = true;
+  if (at < cur->end && tokenizer_spells_once(t, f, &once) != SQLITE_OK) return f->rc;
+  if (once) {
     cur->at = at;
     cur->end = at < cur->end ? at + 1 : at;
     return SQLITE_OK;
@@ -157,12 +163,11 @@ static bool has_replacement(bytes text) {
 static int narrow(vocab_cursor *cur, int idx_num, sqlite3_value *key, failure *f) {
   bytes text;
   const int type = sqlite3_value_type(key);
-  if (type == SQLITE_NULL) {
+  const bool other = idx_num & BY_TOKEN && type != SQLITE_TEXT && type != SQLITE_BLOB;
+  if (type == SQLITE_NULL || other) {
     cur->end = 0;
   } else if (idx_num & BY_ID) {
     narrow_to_id(cur, key);
-  } else if (idx_num & BY_TOKEN && type != SQLITE_TEXT && type != SQLITE_BLOB) {
-    cur->end = 0;
   } else if (!value_bytes(key, &text)) {
     return fail_code(f, SQLITE_NOMEM);
   } else if (idx_num & BY_TOKEN ||
@@ -188,15 +193,13 @@ static int vocab_filter(sqlite3_vtab_cursor *base, int idx_num, const char *idx_
   cur->end = info.entry_count;
   if (idx_num & (BY_TOKEN | BY_ID | BY_TEXT)) narrow(cur, idx_num, argv[argc - 1], &f);
   if (f.rc != SQLITE_OK) return failure_to_vtab(&f, base->pVtab);
-  settle(cur);
-  return SQLITE_OK;
+  return settle(cur);
 }
 
 static int vocab_next(sqlite3_vtab_cursor *base) {
   vocab_cursor *cur = (vocab_cursor *)base;
   cur->at++;
-  settle(cur);
-  return SQLITE_OK;
+  return settle(cur);
 }
 
 static int vocab_eof(sqlite3_vtab_cursor *base) {

@@ -141,19 +141,22 @@ void scan_result(const scan *s, const arguments *a, sqlite3_context *ctx, int co
 }
 
 int result_repaired(sqlite3_context *ctx, conn *c, const void *text, size_t len) {
-  if (bpe_utf8_valid(text, len)) {
+  bpe_error e = {0};
+  bool valid;
+  bpe_status st = bpe_utf8_check(&c->alloc, text, len, &e, &valid);
+  if (st == BPE_STOPPED) return c->stopped_by;
+  if (valid) {
     sqlite3_result_text64(ctx, text, len, SQLITE_TRANSIENT, SQLITE_UTF8);
     return SQLITE_OK;
   }
   bpe_buffer b;
-  bpe_error e = {0};
   const int limit = sqlite3_limit(c->db, SQLITE_LIMIT_LENGTH, -1);
   bpe_buffer_init(&b, &c->alloc, (size_t)limit);
-  const bpe_status st = bpe_utf8_repair(text, len, BPE_REPAIR_REPLACE, &e, &b);
+  st = bpe_utf8_repair(text, len, BPE_REPAIR_REPLACE, &e, &b);
   if (st != BPE_OK) {
     bpe_buffer_clear(&b);
-    return st == BPE_NOMEM ? SQLITE_NOMEM : SQLITE_TOOBIG;
+    return st == BPE_STOPPED ? c->stopped_by : st == BPE_NOMEM ? SQLITE_NOMEM : SQLITE_TOOBIG;
   }
-  sqlite3_result_text64(ctx, (const char *)b.bytes, b.len, sqlite3_free, SQLITE_UTF8);
+  result_buffer(ctx, &b);
   return SQLITE_OK;
 }

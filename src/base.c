@@ -26,10 +26,6 @@ bpe_status set_error(bpe_error *e, bpe_status status, uint64_t offset, const cha
   return status;
 }
 
-bpe_status set_nomem(bpe_error *e) {
-  return set_error(e, BPE_NOMEM, 0, "out of memory");
-}
-
 const char *quote_bytes(quoted *out, const void *bytes, size_t len) {
   static const char hex[] = "0123456789abcdef";
   const uint8_t *s = bytes;
@@ -58,6 +54,16 @@ const char *quote_bytes(quoted *out, const void *bytes, size_t len) {
   return out->text;
 }
 
+bool pace_ask(pace *p) {
+  if (!p->stopped && p->stop != NULL && p->stop(p->ctx)) p->stopped = true;
+  p->work = p->stopped ? PACE_STRIDE : 0; /* once stopped, always */
+  return p->stopped;
+}
+
+bpe_status set_stopped(bpe_error *e) {
+  return set_error(e, BPE_STOPPED, 0, "interrupted");
+}
+
 void *mem_new(const bpe_alloc *a, size_t count, size_t size) {
   if (size != 0 && count > SIZE_MAX / size) return NULL;
   const size_t n = count * size;
@@ -68,6 +74,38 @@ void *mem_zero(const bpe_alloc *a, size_t count, size_t size) {
   void *p = mem_new(a, count, size);
   if (p != NULL) memset(p, 0, count * size);
   return p;
+}
+
+/* Bytes moved in about one unit of work, and at a time. */
+enum { BYTES_OF_WORK = 4, COPY_PART = 1 << 20 };
+
+bpe_status pace_copy(pace *p, void *to, const void *from, size_t len, bpe_error *e) {
+  for (size_t i = 0; i < len;) {
+    const size_t n = len - i < COPY_PART ? len - i : COPY_PART;
+    memcpy((uint8_t *)to + i, (const uint8_t *)from + i, n);
+    i += n;
+    const bpe_status st = pace_add(p, n / BYTES_OF_WORK, e);
+    if (st != BPE_OK) return st;
+  }
+  return BPE_OK;
+}
+
+void *pace_zero(pace *p, const bpe_alloc *a, size_t count, size_t size, bpe_error *e) {
+  uint8_t *list = mem_new(a, count, size);
+  if (list == NULL) {
+    set_nomem(e);
+    return NULL;
+  }
+  const size_t len = count * size;
+  for (size_t i = 0; i < len;) {
+    const size_t n = len - i < COPY_PART ? len - i : COPY_PART;
+    memset(list + i, 0, n);
+    i += n;
+    if (pace_add(p, n / BYTES_OF_WORK, e) == BPE_OK) continue;
+    mem_free(a, list);
+    return NULL;
+  }
+  return list;
 }
 
 void mem_free(const bpe_alloc *a, void *p) {
@@ -123,6 +161,7 @@ void bpe_buffer_append(bpe_buffer *b, const void *bytes, size_t len) {
 
 bpe_status buffer_status(const bpe_buffer *b, bpe_error *e) {
   if (b->status == BPE_NOMEM) return set_nomem(e);
+  if (b->status == BPE_STOPPED) return set_stopped(e);
   if (b->status == BPE_TOOBIG) return set_error(e, BPE_TOOBIG, b->len, "result too big");
   return b->status;
 }

@@ -61,7 +61,8 @@ typedef struct sse2_text {
 
 static ALWAYS_INLINE sse2_text sse2_load(const uint8_t *s) {
   sse2_text t;
-  for (int i = 0; i < 4; i++) t.v[i] = _mm_loadu_si128((const __m128i *)(const void *)(s + 16 * i));
+  for (size_t i = 0; i < 4; i++)
+    t.v[i] = _mm_loadu_si128((const __m128i *)(const void *)(s + 16 * i));
   return t;
 }
 
@@ -88,7 +89,7 @@ typedef struct avx2_text {
 
 AVX2_TARGET static ALWAYS_INLINE avx2_text avx2_load(const uint8_t *s) {
   avx2_text t;
-  for (int i = 0; i < 2; i++)
+  for (size_t i = 0; i < 2; i++)
     t.v[i] = _mm256_loadu_si256((const __m256i *)(const void *)(s + 32 * i));
   return t;
 }
@@ -136,7 +137,7 @@ typedef struct neon_text {
 
 static ALWAYS_INLINE neon_text neon_load(const uint8_t *s) {
   neon_text t;
-  for (int i = 0; i < 4; i++) t.v[i] = vld1q_u8(s + 16 * i);
+  for (size_t i = 0; i < 4; i++) t.v[i] = vld1q_u8(s + 16 * i);
   return t;
 }
 

@@ -55,13 +55,29 @@ typedef struct bpe_error {
   char text[256];  /* one line, lower case, object last; cut at a character when too long */
 } bpe_error;
 
-/* resize(ctx, NULL, n) allocates, resize(ctx, p, n) reallocates, resize(ctx, p, 0) frees and
+/* What the core needs of its caller: memory, and leave to go on.
+**
+** resize(ctx, NULL, n) allocates, resize(ctx, p, n) reallocates, resize(ctx, p, 0) frees and
 ** returns NULL. NULL for n > 0 is out of memory; p is then untouched. All memory of the core
-** comes through here, and every object keeps a copy. */
+** comes through here, and every object keeps a copy.
+**
+** stop(ctx) may be NULL. Work that can be long and is given no stop callback of its own, which is
+** making, reading, writing and digesting models and repairing text, asks it every few ms, on the
+** thread that does the work; non-zero ends the work with BPE_STOPPED. */
 typedef struct bpe_alloc {
   void *(*resize)(void *ctx, void *p, size_t n);
   void *ctx;
+  int (*stop)(void *ctx);
 } bpe_alloc;
+
+/* ---- Once per process ------------------------------------------------------------------------ */
+
+#define BPE_SEED_BYTES 24
+
+/* Random bytes that nobody else knows, before anything else is called. They decide where things
+** stand in tables, so that no text and no vocabulary can be made to be slow; no answer depends on
+** them. Only the first call counts. */
+void bpe_seed(const uint8_t bytes[BPE_SEED_BYTES]);
 
 /* ---- Bytes that grow (owned; zero it, fill it, free or hand over its memory) ------------- */
 
@@ -164,8 +180,9 @@ size_t bpe_model_find_id(const bpe_model *, uint32_t id);
 size_t bpe_model_find_bytes(const bpe_model *, const void *bytes, size_t len);
 /* Merge i of merge_count, in order of rank (then left, right). */
 bpe_merge bpe_model_merge(const bpe_model *, size_t i);
-/* SHA-256 over the canonical encoding (model_digest.c) of all that decides ids. */
-void bpe_model_digest(const bpe_model *, uint8_t out[32]);
+/* SHA-256 over the canonical encoding (model_digest.c) of all that decides ids. Fails only by
+** BPE_STOPPED, and then *out is zero. */
+BPE_CHECK bpe_status bpe_model_digest(const bpe_model *, bpe_error *, uint8_t out[32]);
 
 /* A model as one string of bytes that any machine reads back to a model of the same digest, with
 ** counts and stats (model_blob.c has the layout). Parsing trusts nothing. */
@@ -496,6 +513,14 @@ typedef enum bpe_repair {
 BPE_CHECK bpe_status bpe_utf8_repair(const void *text, size_t len, bpe_repair, bpe_error *,
                                      bpe_buffer *);
 bool bpe_utf8_valid(const void *text, size_t len);
+/* The same of a text that can be long: asks the allocator's stop. */
+BPE_CHECK bpe_status bpe_utf8_check(const bpe_alloc *, const void *text, size_t len, bpe_error *,
+                                    bool *valid);
+/* Where to cut the JSON text[at .. len) that a parser is given in parts, so that none ends inside
+** a string, number or word: a place behind `at` at about 64 KiB, or `len`. 0: one of them is
+** longer than BPE_JSON_LONGEST. text[at] is no place inside one. */
+enum { BPE_JSON_LONGEST = 1 << 22 };
+size_t bpe_json_part(const void *text, size_t len, size_t at);
 /* Bytes of the character at text[0]: 1-4 for a well-formed one, else the length of the maximal
 ** subpart, which counts as one character. len > 0. */
 size_t bpe_utf8_next(const void *text, size_t len);

@@ -6,10 +6,14 @@
 #include "merge.h"
 #include "model.h"
 
-#include <stdlib.h>
+/* Entries and slab offsets are 32 bits; the first two leave room for doubling them in tables. No
+** token is so long that copying or comparing it would keep anyone waiting. */
+enum { MAX_ENTRIES = 1 << 28, MAX_MERGES = 1 << 28, MAX_TOKEN = 1 << 26 };
 
-/* Entries and slab offsets are 32 bits; these leave room for doubling them in tables. */
-enum { MAX_ENTRIES = 1 << 28, MAX_MERGES = 1 << 28 };
+enum { PART = 1 << 10 }; /* entries after which a quick loop asks */
+enum { ROW_WORK = 16 };  /* units, of an entry besides its bytes, of a merge, of a flag */
+
+enum { MAX_AROUND = 256 }; /* BOS or EOS tokens of a document */
 
 /* A flag for the entries of an id, given before or after them. */
 typedef struct flag_row {
@@ -23,6 +27,7 @@ struct bpe_builder {
   flag_row *flags; /* owned */
   size_t n_flags, flags_cap;
   bool vouched, sorted;
+  pace pace;
 };
 
 bpe_builder *bpe_builder_new(const bpe_alloc *a) {
@@ -34,6 +39,7 @@ bpe_builder *bpe_builder_new(const bpe_alloc *a) {
   }
   m->alloc = m->v.alloc = *a;
   b->m = m;
+  b->pace = pace_of(a);
   b->sorted = true;
   return b;
 }
@@ -57,6 +63,12 @@ static uint8_t *add_entry(bpe_builder *b, uint32_t id, bpe_kind kind, uint64_t l
     set_error(&b->error, BPE_TOOBIG, id, "vocabulary too large");
     return NULL;
   }
+  if (len > MAX_TOKEN) {
+    set_error(&b->error, BPE_TOOBIG, id, "token is longer than %d bytes: id %lu", MAX_TOKEN,
+              (unsigned long)id);
+    return NULL;
+  }
+  if (pace_add(&b->pace, ROW_WORK + (size_t)len / 4, &b->error) != BPE_OK) return NULL;
   const size_t n = (size_t)len;
   if (!mem_grow(&v->alloc, (void **)&v->entries, &v->entries_cap, v->n_entries + 1,
                 sizeof *v->entries) ||
@@ -66,7 +78,7 @@ static uint8_t *add_entry(bpe_builder *b, uint32_t id, bpe_kind kind, uint64_t l
   }
   if (v->n_entries > 0 && id < v->entries[v->n_entries - 1].id) b->sorted = false;
   v->entries[v->n_entries++] =
-      (vocab_entry){id, (uint32_t)v->slab_len, (uint32_t)n, (uint8_t)kind, 0, false};
+      (vocab_entry){id, (uint32_t)v->slab_len, (uint32_t)n, (uint8_t)kind, 0};
   uint8_t *to = v->slab + v->slab_len;
   v->slab_len += n;
   return to;
@@ -91,6 +103,7 @@ void bpe_builder_merge(bpe_builder *b, uint32_t rank, uint32_t left, uint32_t ri
     set_error(&b->error, BPE_TOOBIG, rank, "too many merges");
     return;
   }
+  if (pace_add(&b->pace, ROW_WORK, &b->error) != BPE_OK) return;
   const size_t had = v->counts == NULL ? 0 : v->n_merges;
   if (!mem_grow(&v->alloc, (void **)&v->merges, &v->merges_cap, v->n_merges + 1,
                 sizeof *v->merges) ||
@@ -101,7 +114,7 @@ void bpe_builder_merge(bpe_builder *b, uint32_t rank, uint32_t left, uint32_t ri
     return;
   }
   if (v->counts != NULL) {
-    for (size_t i = had; i < v->n_merges; i++) v->counts[i] = 0;
+    for (size_t i = had; i < v->n_merges && !pace_stopped(&b->pace, 1); i++) v->counts[i] = 0;
     v->counts[v->n_merges] = count;
   }
   v->merges[v->n_merges++] = (vocab_merge){rank, left, right, id};
@@ -144,6 +157,11 @@ void bpe_builder_whole(bpe_builder *b) {
 }
 
 static void add_id(bpe_builder *b, id_list *list, uint32_t id) {
+  if (list->n == MAX_AROUND) {
+    set_error(&b->error, BPE_BADMODEL, id, "more than %d tokens before or after a document",
+              MAX_AROUND);
+    return;
+  }
   if (!mem_grow(&b->m->alloc, (void **)&list->ids, &list->cap, list->n + 1, sizeof *list->ids))
     set_nomem(&b->error);
   else list->ids[list->n++] = id;
@@ -167,12 +185,11 @@ void bpe_builder_stats(bpe_builder *b, const char *json, size_t len) {
     set_nomem(&b->error);
     return;
   }
-  memcpy(m->stats, json, len);
-  m->stats_len = len;
+  if (pace_copy(&b->pace, m->stats, json, len, &b->error) == BPE_OK) m->stats_len = len;
 }
 
 void builder_flag(bpe_builder *b, uint32_t id, unsigned flag) {
-  if (failed(b)) return;
+  if (failed(b) || pace_add(&b->pace, ROW_WORK, &b->error) != BPE_OK) return;
   if (!mem_grow(&b->m->alloc, (void **)&b->flags, &b->flags_cap, b->n_flags + 1, sizeof *b->flags))
     set_nomem(&b->error);
   else b->flags[b->n_flags++] = (flag_row){id, flag};
@@ -235,27 +252,29 @@ void builder_vouch(bpe_builder *b) {
 }
 
 /* Finds out which tokens, taken as one piece, merge to themselves. */
-static bpe_status mark_direct(vocab *v, bool all, bpe_error *e) {
-  merge_scratch scratch = {.alloc = v->alloc};
+static bpe_status mark_direct(vocab *v, bool all, pace *p, bpe_error *e) {
+  merge_scratch scratch = {.alloc = v->alloc, .stop = v->alloc.stop, .stop_ctx = v->alloc.ctx};
   bpe_status st = BPE_OK;
   for (size_t i = 0; i < v->n_entries && st == BPE_OK; i++) {
-    vocab_entry *t = &v->entries[i];
+    const vocab_entry *t = &v->entries[i];
     if (!entry_merges(t) || (t->flags & ENTRY_UNUSED)) continue;
     size_t n = 0;
     if (!all) st = merge_piece(v, &scratch, vocab_bytes(v, t), t->len, &n, e);
-    t->direct = all || (n == 1 && scratch.ids[0] == t->id);
+    if (all || (n == 1 && scratch.ids[0] == t->id)) v->direct[i / 64] |= UINT64_C(1) << i % 64;
+    if (st == BPE_OK && !all) st = pace_add(p, ROW_WORK * (size_t)t->len, e);
+    if (i % PART == 0 && pace_stopped(p, PART)) st = set_stopped(e);
   }
   merge_scratch_clear(&scratch);
   return st;
 }
 
-static bpe_status check_wrapping(const bpe_model *m, const id_list *list, const char *what,
+static bpe_status check_wrapping(const bpe_model *m, const id_list *list, const char *what, pace *p,
                                  bpe_error *e) {
-  for (size_t i = 0; i < list->n; i++)
+  for (size_t i = 0; i < list->n && !pace_stopped(p, ROW_WORK); i++)
     if (vocab_find_id(&m->v, list->ids[i]) == m->v.n_entries)
       return set_error(e, BPE_BADMODEL, i, "%s is no token: id %lu", what,
                        (unsigned long)list->ids[i]);
-  return BPE_OK;
+  return pace_add(p, 1, e);
 }
 
 static int compare_ids(const void *a, const void *b) {
@@ -282,14 +301,17 @@ static bpe_status check_flag(const vocab *v, const vocab_entry *t, unsigned flag
 }
 
 /* Hands the flags to their entries, which come to be in order of id. */
-static bpe_status set_flags(vocab *v, const flag_row *rows, size_t n, bpe_error *e) {
+static bpe_status set_flags(vocab *v, const flag_row *rows, size_t n, pace *p, bpe_error *e) {
   if (n == 0) return BPE_OK;
-  vocab_sort(v);
+  const bpe_status sorted = vocab_sort(v, p, e);
+  if (sorted != BPE_OK) return sorted;
   for (size_t i = 0; i < n; i++) {
     size_t at = vocab_find_id(v, rows[i].id);
     if (at == v->n_entries) return bad_flag(rows[i].id, "flag is for no token", e);
+    if (v->entries[at].flags & rows[i].flag) continue; /* and so has each that shares the id */
     for (; at < v->n_entries && v->entries[at].id == rows[i].id; at++) {
-      const bpe_status st = check_flag(v, &v->entries[at], rows[i].flag, e);
+      bpe_status st = check_flag(v, &v->entries[at], rows[i].flag, e);
+      if (st == BPE_OK) st = pace_add(p, ROW_WORK, e);
       if (st != BPE_OK) return st;
       v->entries[at].flags |= (uint8_t)rows[i].flag;
     }
@@ -297,24 +319,25 @@ static bpe_status set_flags(vocab *v, const flag_row *rows, size_t n, bpe_error 
   return BPE_OK;
 }
 
-static bpe_status set_names(bpe_model *m, bpe_error *e) {
-  if (m->n_names != 0) qsort(m->names, m->n_names, sizeof *m->names, compare_names);
-  for (size_t i = 0; i < m->n_names; i++) {
+static bpe_status set_names(bpe_model *m, pace *p, bpe_error *e) {
+  bpe_status st = pace_sort(p, &m->alloc, m->names, m->n_names, sizeof *m->names, compare_names, e);
+  for (size_t i = 0; i < m->n_names && st == BPE_OK; i++) {
     const uint32_t id = m->names[i].id;
     const size_t at = vocab_find_id(&m->v, id);
     if (at == m->v.n_entries || m->v.entries[at].kind == BPE_TOKEN)
       return bad_flag(id, "name is for no special token", e);
     if (i > 0 && m->names[i - 1].id == id) return bad_flag(id, "two names for one token", e);
+    st = pace_add(p, ROW_WORK, e);
   }
-  return BPE_OK;
+  return st;
 }
 
 static bpe_status keep_settings(bpe_model *m, bpe_error *e) {
   bpe_buffer text;
   bpe_buffer_init(&text, &m->alloc, 0);
   settings_write(m, &text);
-  if (text.status != BPE_OK) {
-    const bpe_status st = buffer_status(&text, e);
+  const bpe_status st = buffer_status(&text, e);
+  if (st != BPE_OK) {
     bpe_buffer_clear(&text);
     return st;
   }
@@ -326,25 +349,29 @@ static bpe_status keep_settings(bpe_model *m, bpe_error *e) {
 static bpe_status finish(bpe_builder *b, bpe_error *e) {
   bpe_model *m = b->m;
   if (m->pattern == NULL) return set_error(e, BPE_BADMODEL, 0, "no pattern");
-  bpe_status st = set_flags(&m->v, b->flags, b->n_flags, e);
+  pace *const p = &b->pace;
+  bpe_status st = set_flags(&m->v, b->flags, b->n_flags, p, e);
   m->v.vouched = b->vouched;
   if (st == BPE_OK) st = vocab_seal(&m->v, e);
-  if (st == BPE_OK) st = set_names(m, e);
-  if (st == BPE_OK) st = mark_direct(&m->v, b->vouched || m->v.whole, e);
-  if (st == BPE_OK) st = check_wrapping(m, &m->bos, "BOS", e);
-  if (st == BPE_OK) st = check_wrapping(m, &m->eos, "EOS", e);
+  if (st == BPE_OK) st = set_names(m, p, e);
+  if (st == BPE_OK) st = mark_direct(&m->v, b->vouched || m->v.whole, p, e);
+  if (st == BPE_OK) st = check_wrapping(m, &m->bos, "BOS", p, e);
+  if (st == BPE_OK) st = check_wrapping(m, &m->eos, "EOS", p, e);
   if (st == BPE_OK) st = model_finder(m, 1u << BPE_SPECIAL, e, &m->specials);
   bool any_added = false;
   for (size_t i = 0; i < m->v.n_named && !any_added; i++)
     any_added = m->v.entries[m->v.named[i]].kind == BPE_ADDED;
   if (st == BPE_OK && any_added) st = model_finder(m, 1u << BPE_ADDED, e, &m->added);
   if (st == BPE_OK) st = keep_settings(m, e);
+  if (st != BPE_OK) return st;
   m->alters = m->normalizer != NULL || m->n_names != 0 || m->strip_left != 0;
-  for (size_t i = 0; i < m->v.n_entries; i++)
+  for (size_t i = 0; i < m->v.n_entries; i++) {
     m->alters |=
         (m->v.entries[i].flags & (ENTRY_LSTRIP | ENTRY_RSTRIP | ENTRY_WORD | ENTRY_LATE)) != 0;
+    if (i % PART == 0 && pace_stopped(p, PART)) break;
+  }
   for (int c = 0; c < 256; c++) m->lacks_bytes |= m->v.byte_ids[c] == BPE_NONE;
-  return st;
+  return pace_add(p, 1, e);
 }
 
 bpe_status bpe_builder_finish(bpe_builder *b, bpe_error *e, bpe_model **out) {

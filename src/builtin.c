@@ -238,7 +238,7 @@ static bool add_merges(bpe_builder *b, const encoding *x) {
     if (s->id >= n) add_special(b, s->name, s->id);
   for (uint32_t id = x->reserved_from; id <= x->reserved_to; id++) {
     char name[32];
-    snprintf(name, sizeof name, "<|reserved_%lu|>", (unsigned long)id);
+    (void)snprintf(name, sizeof name, "<|reserved_%lu|>", (unsigned long)id);
     add_special(b, name, id);
   }
   return at == x->data_end;

@@ -2,7 +2,8 @@
 #include "count.h"
 
 /* Entries per slot, in eighths: linear probing stays short below. */
-enum { LOAD_EIGHTHS = 5, STOP_INTERVAL = 1 << 16 };
+enum { LOAD_EIGHTHS = 5 };
+enum { ENTRY_WORK = 8 }; /* units, of an entry that gets another slot */
 
 static size_t carried(size_t slots) {
   return slots / 8 * LOAD_EIGHTHS;
@@ -49,16 +50,18 @@ static bpe_status grow_slots(count_table *t, const bpe_alloc *a, int (*stop)(voi
   count_table next = *t;
   const size_t slots = slots_for(2 * t->n + 64);
   if (slots == 0) return set_error(e, BPE_TOOBIG, t->n, "too many distinct pieces");
-  next.slots = mem_zero(a, slots, sizeof *next.slots);
-  if (next.slots == NULL) return set_nomem(e);
+  pace p = {.stop = stop, .ctx = ctx};
+  next.slots = pace_zero(&p, a, slots, sizeof *next.slots, e);
+  if (next.slots == NULL) return p.stopped ? BPE_STOPPED : BPE_NOMEM;
   next.mask = slots - 1;
   for (size_t k = 0; k < t->n; k++) {
     size_t i = count_slot(&next, &t->entries[k].key);
     while (next.slots[i] != 0) i = (i + 1) & next.mask;
     next.slots[i] = (uint32_t)k + 1;
-    if (k % STOP_INTERVAL == STOP_INTERVAL - 1 && stop != NULL && stop(ctx)) {
+    const bpe_status st = pace_add(&p, ENTRY_WORK, e);
+    if (st != BPE_OK) {
       mem_free(a, next.slots);
-      return set_error(e, BPE_STOPPED, 0, "interrupted");
+      return st;
     }
   }
   mem_free(a, t->slots);
@@ -117,7 +120,9 @@ bool count_insert(count_table *t, size_t slot, const count_key *k, const uint8_t
     if (left < sizeof len || left - sizeof len < len) return false;
     entry->key.word[1] |= (uint64_t)t->slab_len << COUNT_PLACE_SHIFT;
     memcpy(t->slab + t->slab_len, &len, sizeof len);
-    memcpy(t->slab + t->slab_len + sizeof len, s, len);
+    uint8_t *const to = t->slab + t->slab_len + sizeof len;
+    if (t->pace == NULL) memcpy(to, s, len);
+    else if (pace_copy(t->pace, to, s, len, NULL) != BPE_OK) return false;
     t->slab_len += sizeof len + len;
   }
   t->slots[slot] = (uint32_t)++t->n;

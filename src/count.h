@@ -13,7 +13,7 @@
 #ifndef COUNT_H
 #define COUNT_H
 
-#include "map.h"
+#include "hash.h"
 
 /* Sums of weights stay below 2^63: SQL has no larger integers. */
 #define COUNT_MAX ((uint64_t)INT64_MAX)
@@ -38,6 +38,7 @@ typedef struct count_table {
   uint8_t *slab;        /* owned; of long pieces, each behind its length as a size_t */
   size_t slab_len, slab_cap;
   bool overflow; /* some count has passed COUNT_MAX */
+  pace *pace;    /* borrowed; NULL, or to be asked while a piece is copied: then it is full */
 } count_table;
 
 /* An empty table with room for n pieces and `bytes` of long ones. */
@@ -96,12 +97,8 @@ static inline count_key count_key_of(const uint8_t *s, size_t len, size_t readab
 }
 
 static inline size_t count_slot(const count_table *t, const count_key *k) {
-  uint64_t h = k->word[0];
-  if (!count_is_long(k)) {
-    h = (h ^ h >> 32) * HASH_K1;
-    h = hash_mix(h ^ h >> 29 ^ k->word[1]);
-  }
-  return (size_t)(h ^ h >> 32) & t->mask;
+  if (count_is_long(k)) return (size_t)k->word[0] & t->mask;
+  return (size_t)hash_fold(k->word[0] ^ hash_secret.c, k->word[1] ^ hash_secret.a) & t->mask;
 }
 
 /* Whether the entry is that of the long piece. */

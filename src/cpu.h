@@ -2,10 +2,8 @@
 **
 ** The build is for the baseline of its machine. Code for more than that is in functions of their
 ** own, marked AVX2_TARGET or AVX512_TARGET, which only run after avx2_runs() or avx512_runs() has
-*said
-** yes; each has a twin in plain
-** C, or in what the baseline has, that gives the same answer. With PLAIN_C there is plain C alone,
-** which is what `make plain` tests.
+** said yes; each has a twin in plain C, or in what the baseline has, that gives the same answer.
+** With PLAIN_C there is plain C alone, which is what `make plain` tests.
 */
 #ifndef CPU_H
 #define CPU_H

@@ -174,7 +174,7 @@ static void worker_main(void *arg) {
 static bpe_status own_pattern(worker *w, bpe_error *e) {
   static const uint8_t text[] = "a b";
   const bpe_pattern *p = w->crew->o.pattern;
-  const bpe_alloc guarded = {guarded_resize, &w->guard};
+  const bpe_alloc guarded = {.resize = guarded_resize, .ctx = &w->guard};
   bpe_status st = bpe_pattern_new(&guarded, p->text, p->len, p->is_regex, e, &w->pattern);
   if (st != BPE_OK) return st;
   w->reader.pattern = w->pattern;
@@ -376,11 +376,11 @@ static bool is_cut(const uint8_t *s, size_t i) {
 
 /* A part of the stretch s[at .. end) that a batch can hold, or, where no cut is near, the part up
 ** to the next one; returns where it ends. */
-static size_t part_end(const uint8_t *s, size_t at, size_t end) {
+static size_t part_end(const uint8_t *s, size_t at, size_t end, pace *p) {
   if (end - at <= LONG_ROW) return end;
   for (size_t i = at + LONG_ROW; i > at + LONG_ROW / 2; i--)
     if (i + 1 < end && is_cut(s, i)) return i;
-  for (size_t i = at + LONG_ROW + 1; i + 1 < end; i++)
+  for (size_t i = at + LONG_ROW + 1; i + 1 < end && !pace_stopped(p, 2); i++)
     if (is_cut(s, i)) return i;
   return end;
 }
@@ -390,12 +390,14 @@ static bpe_status add_parts(crew *c, const uint8_t *text, size_t len, uint64_t w
                             uint64_t place, bpe_error *e) {
   reader r = {.rules = &c->o.rules, .stop = c->o.stop, .stop_ctx = c->o.stop_ctx};
   bpe_error own = {.status = BPE_OK};
+  pace p = {.stop = c->o.stop, .ctx = c->o.stop_ctx};
   bpe_status st = BPE_OK;
   size_t at, end;
   reader_begin(&r, text, len, weight, place);
   while (st == BPE_OK && reader_stretch(&r, &at, &end, &own)) {
     while (at < end && st == BPE_OK) {
-      const size_t to = part_end(text, at, end);
+      const size_t to = part_end(text, at, end, &p);
+      if (p.stopped) return set_stopped(e);
       if (to - at <= LONG_ROW) st = add_to_batch(c, text + at, to - at, weight, place + at, e);
       else st = read_here(c, text + at, to - at, weight, place + at, e);
       at = to;
@@ -504,7 +506,7 @@ bpe_status crew_finish(crew *c, bpe_error *e) {
   if (st == BPE_OK) st = drain(c, e);
   dismiss(c);
   for (size_t i = 0; i < c->n_started && st == BPE_OK; i++)
-    st = empty_table(c, &c->workers[i].table, e);
+    if ((st = owner_stopped(c, e)) == BPE_OK) st = empty_table(c, &c->workers[i].table, e);
   return st;
 }
 

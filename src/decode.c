@@ -6,7 +6,7 @@
 */
 #include "model.h"
 
-enum { STOP_INTERVAL = 1 << 14 /* ids between two questions to stop */ };
+enum { ID_WORK = 16 }; /* units, of an id besides its bytes */
 
 static bool is_listed(const id_list *list, uint32_t id) {
   for (size_t i = 0; i < list->n; i++)
@@ -16,7 +16,7 @@ static bool is_listed(const id_list *list, uint32_t id) {
 
 /* Checks a document's wrapping and narrows [from, to) to what is inside. */
 static bpe_status unwrap(const bpe_model *m, const uint32_t *ids, size_t n, size_t *from,
-                         size_t *to, bpe_error *e) {
+                         size_t *to, pace *p, bpe_error *e) {
   const id_list *bos = &m->bos, *eos = &m->eos;
   if (bos->n + eos->n == 0)
     return set_error(e, BPE_MISUSE, 0, "tokenizer has no BOS or EOS tokens");
@@ -35,16 +35,19 @@ static bpe_status unwrap(const bpe_model *m, const uint32_t *ids, size_t n, size
   }
   *from = bos->n;
   *to = n - eos->n;
-  for (size_t i = *from; i < *to; i++)
+  for (size_t i = *from; i < *to && !pace_stopped(p, bos->n + eos->n); i++)
     if (is_listed(bos, ids[i]) || is_listed(eos, ids[i]))
       return set_error(e, BPE_BADTOKEN, i, "interior control %lu at position %zu",
                        (unsigned long)ids[i], i);
-  return BPE_OK;
+  return pace_add(p, 1, e);
 }
 
-/* What the decoder of a tokenizer that puts spaces before texts takes away from the start. */
-static void strip_left(bpe_buffer *out, size_t from, size_t most) {
+/* What the decoder of a tokenizer that puts spaces before texts takes away from the start; *left is
+** then 0. Done as soon as there is enough, so that little is moved. */
+static void strip_left(bpe_buffer *out, size_t from, size_t *left) {
+  const size_t most = *left;
   size_t n = 0;
+  *left = 0;
   while (n < most && from + n < out->len && out->bytes[from + n] == ' ') n++;
   if (n == 0) return;
   memmove(out->bytes + from, out->bytes + from + n, out->len - from - n);
@@ -57,8 +60,10 @@ bpe_status bpe_decode(const bpe_model *m, const uint32_t *ids, size_t n, bpe_spe
   const vocab *v = &m->v;
   size_t from = 0, to = n;
   const size_t before = out->len;
+  size_t strip = m->strip_left;
+  pace p = {.stop = stop, .ctx = stop_ctx};
   if (document) {
-    const bpe_status st = unwrap(m, ids, n, &from, &to, e);
+    const bpe_status st = unwrap(m, ids, n, &from, &to, &p, e);
     if (st != BPE_OK) return st;
   }
   for (size_t i = from; i < to; i++) {
@@ -72,9 +77,9 @@ bpe_status bpe_decode(const bpe_model *m, const uint32_t *ids, size_t n, bpe_spe
     if (t->kind != BPE_SPECIAL || specials == BPE_SPECIALS_TEXT)
       bpe_buffer_append(out, vocab_bytes(v, t), t->len);
     if (out->status != BPE_OK) break;
-    if (stop != NULL && i % STOP_INTERVAL == STOP_INTERVAL - 1 && stop(stop_ctx))
-      return set_error(e, BPE_STOPPED, i, "interrupted");
+    if (strip != 0 && out->len - before >= strip) strip_left(out, before, &strip);
+    if (pace_stopped(&p, ID_WORK + t->len)) return set_error(e, BPE_STOPPED, i, "interrupted");
   }
-  if (out->status == BPE_OK) strip_left(out, before, m->strip_left);
+  if (out->status == BPE_OK) strip_left(out, before, &strip);
   return buffer_status(out, e);
 }

@@ -12,6 +12,7 @@
 #include <yajl/yajl_parse.h>
 
 enum { MAX_DEPTH = 32 };
+enum { PARSE_WORK = 8 }; /* units for a byte */
 enum { ALIGN = 16, FIRST_CHUNK = 4096, LAST_CHUNK = 1 << 20 };
 
 typedef struct doc_chunk {
@@ -36,7 +37,10 @@ typedef struct building {
   doc_node *root;
   doc_node *open[MAX_DEPTH], *last[MAX_DEPTH]; /* containers not yet ended; their last children */
   int depth;
+  size_t at;  /* where the part that yajl reads begins */
+  bool ended; /* all parts are read */
   bool too_deep, too_long;
+  pace pace;
 } building;
 
 static void free_chunks(arena *a) {
@@ -102,7 +106,7 @@ static doc_node *add_node(building *b, doc_kind kind, const void *text, size_t l
   }
   doc_node *v = take(b, &b->kept, sizeof *v);
   *v = (doc_node){.kind = (uint8_t)kind, .key = b->key, .key_len = (uint32_t)b->key_len};
-  v->offset = (uint32_t)yajl_get_bytes_consumed(b->handle);
+  v->offset = (uint32_t)(b->at + yajl_get_bytes_consumed(b->handle));
   v->text = "";
   if (text != NULL) {
     v->text = keep(b, text, len);
@@ -188,7 +192,7 @@ static const yajl_callbacks callbacks = {
 };
 
 static bpe_status explain(building *b, const char *what, bpe_error *e) {
-  const size_t at = yajl_get_bytes_consumed(b->handle);
+  const size_t at = b->at + (b->ended ? 0 : yajl_get_bytes_consumed(b->handle));
   if (b->too_deep)
     return set_error(e, BPE_BADMODEL, at, "%s: nested too deeply at byte %zu", what, at);
   if (b->too_long) return set_error(e, BPE_TOOBIG, at, "%s: string too long at byte %zu", what, at);
@@ -202,10 +206,20 @@ static bpe_status explain(building *b, const char *what, bpe_error *e) {
 /* Apart from its caller, so that no local of the caller's is live across setjmp. */
 static bpe_status run(building *b, const uint8_t *text, size_t len, const char *what,
                       bpe_error *e) {
-  const yajl_alloc_funcs memory = {yajl_take, yajl_retake, yajl_leave, b};
+  yajl_alloc_funcs memory = {yajl_take, yajl_retake, yajl_leave, b};
   if (setjmp(b->failed)) return set_nomem(e);
-  b->handle = yajl_alloc(&callbacks, (yajl_alloc_funcs *)&memory, b);
-  yajl_status st = yajl_parse(b->handle, text, len);
+  b->handle = yajl_alloc(&callbacks, &memory, b);
+  yajl_status st = yajl_status_ok;
+  for (size_t to; b->at < len && st == yajl_status_ok; b->at = to) {
+    to = bpe_json_part(text, len, b->at);
+    b->too_long = to == 0;
+    if (b->too_long) return explain(b, what, e);
+    st = yajl_parse(b->handle, text + b->at, to - b->at);
+    const bpe_status go_on = pace_add(&b->pace, PARSE_WORK * (to - b->at), e);
+    if (go_on != BPE_OK) return go_on;
+    if (st != yajl_status_ok) break;
+  }
+  b->ended = st == yajl_status_ok;
   if (st == yajl_status_ok) st = yajl_complete_parse(b->handle);
   return st == yajl_status_ok ? BPE_OK : explain(b, what, e);
 }
@@ -214,7 +228,7 @@ bpe_status doc_parse(const bpe_alloc *a, const void *text, size_t len, const cha
                      bpe_error *e, doc *out) {
   *out = (doc){.alloc = *a};
   if (len > UINT32_MAX) return set_error(e, BPE_TOOBIG, len, "%s: too long", what);
-  building b = {.kept.alloc = *a, .scratch.alloc = *a, .key = ""};
+  building b = {.kept.alloc = *a, .scratch.alloc = *a, .key = "", .pace = pace_of(a)};
   const bpe_status st = run(&b, text, len, what, e);
   free_chunks(&b.scratch);
   if (st != BPE_OK) {

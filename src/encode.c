@@ -17,13 +17,14 @@
 #include "encode.h"
 
 #include "form.h"
-#include "pieces.h"
+#include "unseen.h"
 
 enum {
   PIECE_BYTES = USUALLY(1 << 22, 1 << 16), /* of the table of pieces, unless said otherwise */
   STOP_INTERVAL = 1 << 16,                 /* bytes of text between two questions to stop */
   IDS_PER_RESERVE = 1024,
-  MOST_EXPECTED = 1 << 16 /* bytes of text whose ids have room made for them at first */
+  MOST_EXPECTED = 1 << 16, /* bytes of text whose ids have room made for them at first */
+  ID_WORK = 8              /* units, of a look at the token of an id */
 };
 
 enum phase { PHASE_BOS, PHASE_TEXT, PHASE_EOS, PHASE_DONE };
@@ -57,6 +58,7 @@ struct bpe_coder {
   bpe_alloc alloc;
   piece_table pieces;
   piece_batch batch;
+  unseen unseen; /* of the batch, or, when counting, of several */
   merge_scratch merge;
   uint32_t one;            /* the id of a piece that is a token */
   uint32_t few[UINT8_MAX]; /* ids from the table of pieces */
@@ -73,6 +75,7 @@ bpe_status bpe_coder_new(const bpe_model *m, size_t piece_bytes, bpe_error *e, b
   c->alloc = c->merge.alloc = m->alloc;
   c->walk.coder = c;
   c->walk.normal.alloc = m->alloc;
+  c->unseen.merge = lanes_fit(&m->v) ? lanes_best() : NULL;
   if (!pieces_init(&c->pieces, &m->alloc, &m->v, piece_bytes == 0 ? PIECE_BYTES : piece_bytes)) {
     bpe_coder_free(c);
     return set_nomem(e);
@@ -113,7 +116,7 @@ static bpe_status merge_or_find(bpe_coder *c, piece_key k, const uint8_t *s, siz
   const vocab *v = &c->model->v;
   if (len <= v->longest) {
     const size_t at = vocab_find_key(v, k, s, len);
-    if (at != v->n_entries && v->entries[at].direct) {
+    if (at != v->n_entries && vocab_direct(v, at)) {
       c->one = v->entries[at].id;
       *ids = &c->one;
       *n = 1;
@@ -149,19 +152,21 @@ static bpe_status piece_ids(bpe_coder *c, const piece_text *x, size_t at, size_t
   if (st != BPE_OK) return st;
   for (size_t i = 0; c->model->lacks_bytes && i < *n; i++)
     if ((*ids)[i] == BPE_NONE) return BPE_OK; /* an error every time, never in the table */
-  pieces_add(&c->pieces, x, k, at, len, *ids, *n, keep);
+  pieces_add(&c->pieces, k, x->bytes + at, len, *ids, *n, keep);
   return BPE_OK;
 }
 
 /* A model without some bytes: the first id that is none is an error naming its byte. `at`: start
-** of the piece in base. */
-static bpe_status check_bytes(bpe_walk *w, size_t at, const bpe_piece *p, bpe_error *e) {
-  const vocab *v = &w->coder->model->v;
+** of the piece in base; `normal`: NULL, or what turns places in base into those of the text. */
+static bpe_status check_bytes(const vocab *v, const uint8_t *base, size_t at, const bpe_piece *p,
+                              const bpe_walk_options *o, normal_text *normal, bpe_error *e) {
+  pace work = {.stop = o->stop, .ctx = o->stop_ctx};
   for (size_t i = 0; i < p->n_ids; i++) {
+    if (pace_stopped(&work, ID_WORK)) return set_error(e, BPE_STOPPED, at, "interrupted");
     if (p->ids[i] == BPE_NONE) {
-      const size_t place = w->mapped ? normal_source(&w->normal, at) : at;
+      const size_t place = normal != NULL ? normal_source(normal, at) : at;
       return set_error(e, BPE_BADTEXT, place, "no token for the byte at %zu: 0x%02x", place,
-                       w->base[at]);
+                       base[at]);
     }
     at += v->entries[vocab_find_id(v, p->ids[i])].len;
   }
@@ -175,13 +180,8 @@ bpe_status coder_piece(bpe_coder *c, const uint8_t *text, size_t len, const bpe_
   piece_text x;
   piece_text_init(&x, text, len);
   const bpe_status st = piece_ids(c, &x, p->start, p->stop - p->start, true, &p->ids, &p->n_ids, e);
-  size_t at = p->start;
-  for (size_t i = 0; st == BPE_OK && c->model->lacks_bytes && i < p->n_ids; i++) {
-    if (p->ids[i] == BPE_NONE)
-      return set_error(e, BPE_BADTEXT, at, "no token for the byte at %zu: 0x%02x", at, text[at]);
-    at += c->model->v.entries[vocab_find_id(&c->model->v, p->ids[i])].len;
-  }
-  return st;
+  if (st != BPE_OK || !c->model->lacks_bytes) return st;
+  return check_bytes(&c->model->v, text, p->start, p, o, NULL, e);
 }
 
 /* ---- The walk ------------------------------------------------------------------------------- */
@@ -256,13 +256,15 @@ static bpe_status map_piece(bpe_walk *w, size_t start, size_t stop, bpe_piece *p
   if (!mem_grow(&w->coder->alloc, (void **)&w->stops, &w->stops_cap, p->n_ids, sizeof *w->stops))
     return set_nomem(e);
   for (size_t i = 0; i < p->n_ids; i++) {
+    const bpe_status st = pace_add(&w->normal.pace, ID_WORK, e);
+    if (st != BPE_OK) return st;
     start += v->entries[vocab_find_id(v, p->ids[i])].len;
     w->stops[i] = place_in_text(w, p->special ? stop : start);
   }
   p->start = w->done;
   p->stop = w->done = place_in_text(w, stop);
   if (p->n_ids != 0) p->stops = w->stops;
-  return BPE_OK;
+  return pace_add(&w->normal.pace, 0, e);
 }
 
 bpe_status bpe_walk_start(bpe_walk *w, const void *text, size_t len, const bpe_walk_options *o,
@@ -311,7 +313,9 @@ static bpe_status next_piece(bpe_walk *w, bpe_piece *p, bpe_error *e) {
     c->merge.stop = w->options.stop;
     c->merge.stop_ctx = w->options.stop_ctx;
     st = piece_ids(c, &w->pieces, start, p->stop - start, true, &p->ids, &p->n_ids, e);
-    if (st == BPE_OK && c->model->lacks_bytes) st = check_bytes(w, start, p, e);
+    if (st == BPE_OK && c->model->lacks_bytes)
+      st = check_bytes(&c->model->v, w->base, start, p, &w->options, w->mapped ? &w->normal : NULL,
+                       e);
   }
   if (st == BPE_OK && w->mapped) st = map_piece(w, start, p->stop, p, e);
   return st;
@@ -390,25 +394,6 @@ static bool has_batches(const bpe_walk *w) {
          !w->coder->model->lacks_bytes;
 }
 
-/* Fetches what will be looked at first of each piece that the table did not have: its place among
-** the tokens, then the token that may be there, then its bytes. One after the other these would be
-** waited for. Always inline: a compiler that sees no effect of a function drops its calls. */
-static ALWAYS_INLINE void fetch_tokens(const vocab *v, const piece_batch *b) {
-  uint32_t tokens[2 * PIECES_BATCH];
-  size_t n = 0;
-  for (size_t m = 0; m < b->n_missed; m++)
-    PREFETCH(&v->byte_slots[vocab_slot(v, b->probes[b->missed[m]].key)]);
-  for (size_t m = 0; m < b->n_missed; m++) {
-    const piece_key k = b->probes[b->missed[m]].key;
-    const uint64_t slot = v->byte_slots[vocab_slot(v, k)];
-    tokens[n] = (uint32_t)slot - 1;
-    n += slot >> 32 == key_hash(k) >> 32 && (uint32_t)slot != 0;
-  }
-  /* cppcheck-suppress uninitvar */
-  for (size_t i = 0; i < n; i++) PREFETCH(&v->entries[tokens[i]]);
-  for (size_t i = 0; i < n; i++) PREFETCH(vocab_bytes(v, &v->entries[tokens[i]]));
-}
-
 /* Finds the next pieces and looks them up. *n: the ids of those found. */
 static bpe_status next_batch(bpe_walk *w, uint64_t *n, bpe_error *e) {
   splitter *sp = &w->split;
@@ -428,8 +413,14 @@ static bpe_status next_batch(bpe_walk *w, uint64_t *n, bpe_error *e) {
   c->merge.stop = w->options.stop;
   c->merge.stop_ctx = w->options.stop_ctx;
   *n = pieces_lookup(&c->pieces, b);
-  fetch_tokens(&c->model->v, b);
   return BPE_OK;
+}
+
+/* Merges the jobs of c->unseen and keeps them. Returns the number of their ids. */
+static uint64_t merge_unseen(bpe_coder *c) {
+  const uint64_t n = unseen_merge(&c->unseen, &c->model->v);
+  unseen_keep(&c->unseen, &c->pieces, false);
+  return n;
 }
 
 /* Counts what is left of the stretch, or until there are more than `most`. No ids are touched. */
@@ -440,7 +431,9 @@ static bpe_status count_stretch(bpe_walk *w, uint64_t most, uint64_t *sum, bpe_e
   while (st == BPE_OK && w->split.at < w->split.end && *sum <= most) {
     uint64_t found;
     if ((st = next_batch(w, &found, e)) != BPE_OK) break;
+    if (b->n_missed != 0) found += unseen_collect(&c->unseen, &c->pieces, &c->batch, false);
     *sum += found;
+    if (c->unseen.n >= UNSEEN_FEW) *sum += merge_unseen(c);
     for (size_t m = 0; m < b->n_missed && st == BPE_OK; m++) {
       const size_t i = b->missed[m], at = (size_t)(b->probes[i].start - w->base);
       const uint32_t *ids;
@@ -449,8 +442,10 @@ static bpe_status count_stretch(bpe_walk *w, uint64_t most, uint64_t *sum, bpe_e
       *sum += n;
     }
     if (w->mapped) w->done = place_in_text(w, w->split.at);
+    if (st == BPE_OK) st = pace_add(&w->normal.pace, 0, e);
     if (st == BPE_OK) st = ask(w, w->mapped ? w->done : w->split.at, e);
   }
+  if (c->unseen.n != 0) *sum += merge_unseen(c);
   return st;
 }
 
@@ -507,9 +502,13 @@ static bpe_status too_wide(size_t at, uint32_t id, bpe_error *e) {
 }
 
 /* Appends any number of ids, of a piece at `at`. */
-static ALWAYS_INLINE bpe_status append_ids(form f, size_t at, const uint32_t *ids, size_t n,
-                                           bpe_buffer *out, bpe_error *e) {
+static ALWAYS_INLINE bpe_status append_ids(form f, const bpe_walk *w, size_t at,
+                                           const uint32_t *ids, size_t n, bpe_buffer *out,
+                                           bpe_error *e) {
+  pace p = {.stop = w->options.stop, .ctx = w->options.stop_ctx};
   for (size_t i = 0; i < n;) {
+    if (i != 0 && pace_stopped(&p, IDS_PER_RESERVE * 4))
+      return set_error(e, BPE_STOPPED, at, "interrupted");
     const size_t stop = n - i < IDS_PER_RESERVE ? n : i + IDS_PER_RESERVE;
     uint8_t *const start = bpe_buffer_reserve(out, (stop - i) * most_bytes[f] + FORM_SLACK);
     if (start == NULL) return buffer_status(out, e);
@@ -532,25 +531,44 @@ static ALWAYS_INLINE uint8_t *write_run(form f, const bpe_coder *c, size_t *i, u
   return write_kept(f, &c->pieces, &c->batch, i, to);
 }
 
-/* Appends the ids of a batch. Encoding a piece may void the values of those behind it. */
+/* Finds the ids of the batch's pieces that the table did not have; returns the number of them. */
+static NEVER_INLINE uint64_t resolve_batch(bpe_coder *c) {
+  const uint64_t n = unseen_collect(&c->unseen, &c->pieces, &c->batch, true);
+  return n + unseen_merge(&c->unseen, &c->model->v);
+}
+
+/* Appends the ids of a piece of the batch that has no ids among the values. */
+static ALWAYS_INLINE bpe_status append_piece(form f, bpe_walk *w, size_t i, bpe_buffer *out,
+                                             bpe_error *e) {
+  bpe_coder *c = w->coder;
+  const piece_batch *b = &c->batch;
+  const size_t at = (size_t)(b->probes[i].start - w->base);
+  const merge_job *job = b->values[i] == 0 ? unseen_job(&c->unseen, i) : NULL;
+  if (job != NULL) return append_ids(f, w, at, job->ids, job->n, out, e);
+  const uint32_t *ids;
+  size_t n;
+  const bpe_status st = piece_ids(c, &w->pieces, at, piece_length(b, i), true, &ids, &n, e);
+  return st == BPE_OK ? append_ids(f, w, at, ids, n, out, e) : st;
+}
+
+/* Appends the ids of a batch. Keeping a piece may void the values of those behind it. */
 static ALWAYS_INLINE bpe_status append_batch(form f, bpe_walk *w, uint64_t found, bpe_buffer *out,
                                              bpe_error *e) {
   bpe_coder *c = w->coder;
   const piece_batch *b = &c->batch;
   const uint32_t n_dropped = c->pieces.n_dropped;
-  for (size_t i = 0;; i++) {
+  if (b->n_missed != 0) found += resolve_batch(c);
+  bpe_status st = BPE_OK;
+  for (size_t i = 0; st == BPE_OK; i++) {
     uint8_t *const to = bpe_buffer_reserve(out, (size_t)found * most_bytes[f] + FORM_SLACK);
-    if (to == NULL) return buffer_status(out, e);
+    if (to == NULL) break;
     if (c->pieces.n_dropped == n_dropped)
       bpe_buffer_commit(out, (size_t)(write_run(f, c, &i, to) - to));
-    if (i == b->n) return buffer_status(out, e);
-    const size_t at = (size_t)(b->probes[i].start - w->base);
-    const uint32_t *ids;
-    size_t n;
-    bpe_status st = piece_ids(c, &w->pieces, at, piece_length(b, i), true, &ids, &n, e);
-    if (st == BPE_OK) st = append_ids(f, at, ids, n, out, e);
-    if (st != BPE_OK) return st;
+    if (i == b->n) break;
+    st = append_piece(f, w, i, out, e);
   }
+  if (c->unseen.n != 0) unseen_keep(&c->unseen, &c->pieces, true);
+  return st == BPE_OK ? buffer_status(out, e) : st;
 }
 
 static ALWAYS_INLINE bpe_status encode(form f, bpe_coder *c, const void *text, size_t len,
@@ -559,7 +577,7 @@ static ALWAYS_INLINE bpe_status encode(form f, bpe_coder *c, const void *text, s
   bpe_walk *w = &c->walk;
   bpe_status st = bpe_walk_start(w, text, len, o, e);
   const size_t about = len < MOST_EXPECTED ? len : MOST_EXPECTED;
-  if (st == BPE_OK) bpe_buffer_reserve(out, about * usual_bytes[f] / 4 + 2 * FORM_SLACK);
+  if (st == BPE_OK) bpe_buffer_reserve(out, about * usual_bytes[f] / 4 + (size_t)2 * FORM_SLACK);
   while (st == BPE_OK) {
     while (has_batches(w) && !w->mapped && st == BPE_OK) {
       uint64_t found;
@@ -568,7 +586,7 @@ static ALWAYS_INLINE bpe_status encode(form f, bpe_coder *c, const void *text, s
       if (st == BPE_OK) st = ask(w, w->split.at, e);
     }
     if (st == BPE_OK && (st = bpe_walk_next(w, &p, e)) == BPE_OK)
-      st = append_ids(f, p.start, p.ids, p.n_ids, out, e);
+      st = append_ids(f, w, p.start, p.ids, p.n_ids, out, e);
   }
   return st == BPE_DONE ? BPE_OK : st;
 }

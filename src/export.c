@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+enum { ROW_WORK = 32 }; /* units, of an entry or merge besides its bytes */
+
 typedef struct export_row {
   const char *name;
   export_write *write;
@@ -37,12 +39,13 @@ void export_byte_level(bpe_buffer *b, const uint8_t *bytes, size_t len) {
 }
 
 bpe_status export_one_id_each(const bpe_model *m, const char *format, bpe_error *e) {
-  for (size_t i = 1; i < m->v.n_entries; i++)
+  pace p = pace_of(&m->alloc);
+  for (size_t i = 1; i < m->v.n_entries && !pace_stopped(&p, 2); i++)
     if (m->v.entries[i].id == m->v.entries[i - 1].id)
       return set_error(e, BPE_BADMODEL, m->v.entries[i].id,
                        "%s cannot carry two tokens with one id: %lu", format,
                        (unsigned long)m->v.entries[i].id);
-  return BPE_OK;
+  return pace_add(&p, 1, e);
 }
 
 /* ---- The proof ----------------------------------------------------------------------------- */
@@ -50,8 +53,9 @@ bpe_status export_one_id_each(const bpe_model *m, const char *format, bpe_error 
 /* Special tokens as bpe_import takes them: {"name": id, ...}. */
 static void list_specials(const bpe_model *m, bpe_buffer *b) {
   bool any = false;
+  pace p = pace_of(&m->alloc);
   bpe_buffer_append(b, "{", 1);
-  for (size_t i = 0; i < m->v.n_entries; i++) {
+  for (size_t i = 0; i < m->v.n_entries && !buffer_failed(b, &p, 1); i++) {
     const vocab_entry *t = &m->v.entries[i];
     if (t->kind != BPE_SPECIAL) continue;
     if (any) bpe_buffer_append(b, ",", 1);
@@ -59,6 +63,7 @@ static void list_specials(const bpe_model *m, bpe_buffer *b) {
     bpe_buffer_append(b, ":", 1);
     bpe_buffer_append_decimal(b, t->id);
     any = true;
+    pace_stopped(&p, ROW_WORK + t->len);
   }
   bpe_buffer_append(b, "}", 1);
 }
@@ -80,20 +85,23 @@ static bool same_merge(const vocab *v, const vocab *w, size_t i) {
 static bpe_status differs(const bpe_model *m, const bpe_model *back, const char *format,
                           bpe_error *e) {
   const vocab *v = &m->v;
+  pace p = pace_of(&m->alloc);
   quoted q;
-  for (size_t i = 0; i < v->n_entries; i++) {
+  for (size_t i = 0; i < v->n_entries && !pace_stopped(&p, ROW_WORK); i++) {
     const vocab_entry *t = &v->entries[i];
     if (!same_entry(v, &back->v, i))
       return set_error(e, BPE_BADMODEL, t->id, "%s cannot carry this tokenizer: token %lu: %s",
                        format, (unsigned long)t->id, quote_bytes(&q, vocab_bytes(v, t), t->len));
   }
-  for (size_t i = 0; i < v->n_merges; i++) {
+  for (size_t i = 0; i < v->n_merges && !pace_stopped(&p, ROW_WORK); i++) {
     const vocab_merge *x = &v->merges[i];
     if (!same_merge(v, &back->v, i))
       return set_error(e, BPE_BADMODEL, x->rank,
                        "%s cannot carry this tokenizer: merge %lu (%lu, %lu)", format,
                        (unsigned long)x->rank, (unsigned long)x->left, (unsigned long)x->right);
   }
+  const bpe_status st = pace_add(&p, 1, e);
+  if (st != BPE_OK) return st;
   return set_error(e, BPE_BADMODEL, 0, "%s cannot carry this tokenizer: %s", format,
                    quote_bytes(&q, m->settings, m->settings_len));
 }
@@ -135,9 +143,9 @@ static bpe_status prove(const bpe_model *m, const export_row *r, const bpe_buffe
   bpe_status st = import_again(m, r, text, e, &back);
   if (st == BPE_OK) {
     uint8_t digest[2][32];
-    bpe_model_digest(m, digest[0]);
-    bpe_model_digest(back, digest[1]);
-    if (memcmp(digest[0], digest[1], 32) != 0) st = differs(m, back, r->name, e);
+    st = bpe_model_digest(m, e, digest[0]);
+    if (st == BPE_OK) st = bpe_model_digest(back, e, digest[1]);
+    if (st == BPE_OK && memcmp(digest[0], digest[1], 32) != 0) st = differs(m, back, r->name, e);
   }
   bpe_model_free(back);
   return st;
@@ -161,8 +169,13 @@ bpe_status bpe_export(const bpe_model *m, const char *format, size_t len, bpe_er
     bpe_buffer_clear(&text);
     st = r->write(m, e, &text);
   }
+  uint8_t *const to = st == BPE_OK ? bpe_buffer_reserve(out, text.len) : NULL;
+  if (to != NULL) {
+    pace p = pace_of(&m->alloc);
+    st = pace_copy(&p, to, text.bytes, text.len, e);
+  }
   if (st == BPE_OK) {
-    bpe_buffer_append(out, text.bytes, text.len);
+    bpe_buffer_commit(out, text.len);
     st = buffer_status(out, e);
   }
   bpe_buffer_clear(&text);

@@ -30,7 +30,10 @@ typedef struct writing {
   bpe_buffer *out;
   bpe_buffer name; /* scratch */
   bool spaces;     /* U+2581 stands for the space */
+  pace pace;
 } writing;
+
+enum { ROW_WORK = 64 }; /* units, of an entry or merge besides its bytes */
 
 /* ---- Tokens -------------------------------------------------------------------------------- */
 
@@ -45,7 +48,7 @@ static void spell(writing *w, const vocab_entry *t) {
     bpe_buffer_append(&w->name, s, t->len);
   } else if (t->flags & ENTRY_FALLBACK) {
     char text[8];
-    snprintf(text, sizeof text, "<0x%02X>", (unsigned)*s);
+    (void)snprintf(text, sizeof text, "<0x%02X>", (unsigned)*s);
     add(&w->name, text);
   } else if (w->m->v.chars) {
     for (size_t i = 0; i < t->len; i++) {
@@ -66,6 +69,7 @@ static void add_vocab(writing *w) {
   const vocab *v = &w->m->v;
   add(w->out, "\"vocab\":{");
   for (size_t i = 0; i < v->n_entries; i++) {
+    if (buffer_failed(w->out, &w->pace, ROW_WORK + 8 * (size_t)v->entries[i].len)) return;
     if (i > 0) add(w->out, ",");
     add_token(w, &v->entries[i]);
     add(w->out, ":");
@@ -73,10 +77,13 @@ static void add_vocab(writing *w) {
   }
   add(w->out, "},\"merges\":[");
   for (size_t i = 0; i < v->n_merges; i++) {
+    const vocab_entry *l = &v->entries[vocab_find_id(v, v->merges[i].left)];
+    const vocab_entry *r = &v->entries[vocab_find_id(v, v->merges[i].right)];
+    if (buffer_failed(w->out, &w->pace, ROW_WORK + 8 * ((size_t)l->len + r->len))) return;
     add(w->out, i > 0 ? ",[" : "[");
-    add_token(w, &v->entries[vocab_find_id(v, v->merges[i].left)]);
+    add_token(w, l);
     add(w->out, ",");
-    add_token(w, &v->entries[vocab_find_id(v, v->merges[i].right)]);
+    add_token(w, r);
     add(w->out, "]");
   }
   add(w->out, "]");
@@ -88,6 +95,7 @@ static void add_added_tokens(writing *w) {
   add(w->out, "\"added_tokens\":[");
   for (size_t i = 0; i < v->n_entries; i++) {
     const vocab_entry *t = &v->entries[i];
+    if (buffer_failed(w->out, &w->pace, t->kind == BPE_TOKEN ? 1 : 4 * ROW_WORK)) return;
     if (t->kind == BPE_TOKEN) continue;
     const bpe_name name = model_spelling(w->m, t);
     add(w->out, any ? ",{\"id\":" : "{\"id\":");
@@ -167,6 +175,7 @@ static void add_template(writing *w, bool pair) {
       continue;
     }
     for (size_t i = 0; i < list->n; i++) {
+      if (buffer_failed(w->out, &w->pace, ROW_WORK)) return;
       add(w->out, any ? ",{\"SpecialToken\":{\"id\":" : "{\"SpecialToken\":{\"id\":");
       add(w->out, json_name(&w->name, m, list->ids[i]));
       add(w->out, k == 3 ? ",\"type_id\":1}}" : ",\"type_id\":0}}");
@@ -192,6 +201,7 @@ static void add_post_processor(writing *w) {
   for (int k = 0; k < 2; k++) {
     for (size_t i = 0; i < lists[k]->n; i++) {
       bool before = false;
+      if (buffer_failed(w->out, &w->pace, ROW_WORK + i + (k == 1 ? m->bos.n : 0))) return;
       for (size_t j = 0; j < i; j++) before |= lists[k]->ids[j] == lists[k]->ids[i];
       for (size_t j = 0; j < m->bos.n && k == 1; j++) before |= m->bos.ids[j] == lists[k]->ids[i];
       if (before) continue;
@@ -233,7 +243,7 @@ static void add_decoder(writing *w) {
 bpe_status export_huggingface(const bpe_model *m, bpe_error *e, bpe_buffer *out) {
   bpe_status st = export_one_id_each(m, "huggingface", e);
   if (st != BPE_OK) return st;
-  writing w = {.m = m, .out = out};
+  writing w = {.m = m, .out = out, .pace = pace_of(&m->alloc)};
   w.spaces = m->normalizer != NULL && normalizer_marks_spaces(m->normalizer);
   bpe_buffer_init(&w.name, &m->alloc, 0);
   add(out, "{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,");

@@ -10,6 +10,8 @@
 
 #include <stdio.h>
 
+enum { ROW_WORK = 64 }; /* units, of an entry or merge besides its bytes */
+
 static void add(bpe_buffer *b, const char *text) {
   bpe_buffer_append(b, text, strlen(text));
 }
@@ -22,7 +24,9 @@ static bpe_status cannot(const char *format, const char *what, const bpe_model *
 }
 
 bpe_status export_tiktoken(const bpe_model *m, bpe_error *e, bpe_buffer *out) {
+  pace p = pace_of(&m->alloc);
   for (size_t i = 0; i < m->v.n_entries; i++) {
+    if (buffer_failed(out, &p, ROW_WORK + 2 * (size_t)m->v.entries[i].len)) break;
     const vocab_entry *t = &m->v.entries[i];
     if (t->kind == BPE_ADDED) return cannot("tiktoken", "an added token", m, t, e);
     if (t->kind == BPE_SPECIAL) continue;
@@ -52,11 +56,14 @@ static bpe_status write_minbpe_pattern(const bpe_model *m, bpe_error *e, bpe_buf
 
 static bpe_status write_minbpe_specials(const bpe_model *m, bpe_error *e, bpe_buffer *out) {
   size_t n = 0;
-  for (size_t i = 0; i < m->v.n_entries; i++) n += m->v.entries[i].kind == BPE_SPECIAL;
+  pace p = pace_of(&m->alloc);
+  for (size_t i = 0; i < m->v.n_entries && !pace_stopped(&p, 1); i++)
+    n += m->v.entries[i].kind == BPE_SPECIAL;
   bpe_buffer_append_decimal(out, n);
   add(out, "\n");
   for (size_t i = 0; i < m->v.n_entries; i++) {
     const vocab_entry *t = &m->v.entries[i];
+    if (buffer_failed(out, &p, 4)) break;
     if (t->kind == BPE_ADDED) return cannot("minbpe", "an added token", m, t, e);
     if (t->kind != BPE_SPECIAL) continue;
     const uint8_t *s = vocab_bytes(&m->v, t);
@@ -67,10 +74,11 @@ static bpe_status write_minbpe_specials(const bpe_model *m, bpe_error *e, bpe_bu
     bpe_buffer_append_decimal(out, t->id);
     add(out, "\n");
   }
-  return BPE_OK;
+  return buffer_status(out, e);
 }
 
 bpe_status export_minbpe(const bpe_model *m, bpe_error *e, bpe_buffer *out) {
+  pace p = pace_of(&m->alloc);
   for (unsigned c = 0; c < 256; c++) {
     if (m->v.byte_ids[c] == BPE_NONE)
       return set_error(e, BPE_BADMODEL, c,
@@ -87,7 +95,7 @@ bpe_status export_minbpe(const bpe_model *m, bpe_error *e, bpe_buffer *out) {
   bpe_status st = write_minbpe_pattern(m, e, out);
   if (st == BPE_OK) st = write_minbpe_specials(m, e, out);
   if (st != BPE_OK) return st;
-  for (size_t i = 0; i < m->v.n_merges; i++) {
+  for (size_t i = 0; i < m->v.n_merges && !buffer_failed(out, &p, ROW_WORK); i++) {
     const vocab_merge *x = &m->v.merges[i];
     if (x->id != 256 + i)
       return set_error(e, BPE_BADMODEL, x->rank,
@@ -105,7 +113,7 @@ bpe_status export_minbpe(const bpe_model *m, bpe_error *e, bpe_buffer *out) {
 
 static void add_escape(bpe_buffer *b, uint32_t unit) {
   char text[8];
-  snprintf(text, sizeof text, "\\u%04x", (unsigned)(unit & 0xffff));
+  (void)snprintf(text, sizeof text, "\\u%04x", (unsigned)(unit & 0xffff));
   bpe_buffer_append(b, text, 6);
 }
 
@@ -139,11 +147,13 @@ static void add_ascii_string(bpe_buffer *b, const uint8_t *s, size_t len) {
 /* A special token stands as its name; the others as their bytes. */
 bpe_status export_gpt2_vocab(const bpe_model *m, bpe_error *e, bpe_buffer *out) {
   bpe_status st = export_one_id_each(m, "gpt2-vocab", e);
+  pace p = pace_of(&m->alloc);
   bpe_buffer name;
   bpe_buffer_init(&name, &m->alloc, 0);
   add(out, "{");
   for (size_t i = 0; i < m->v.n_entries && st == BPE_OK; i++) {
     const vocab_entry *t = &m->v.entries[i];
+    if (buffer_failed(out, &p, ROW_WORK + 8 * (size_t)t->len)) break;
     const uint8_t *s = vocab_bytes(&m->v, t);
     name.len = 0;
     if (t->kind == BPE_TOKEN && !(t->flags & ENTRY_UNUSED)) export_byte_level(&name, s, t->len);
@@ -161,10 +171,12 @@ bpe_status export_gpt2_vocab(const bpe_model *m, bpe_error *e, bpe_buffer *out) 
 
 bpe_status export_gpt2_merges(const bpe_model *m, bpe_error *e, bpe_buffer *out) {
   const vocab *v = &m->v;
+  pace p = pace_of(&m->alloc);
   add(out, "#version: 0.2\n");
   for (size_t i = 0; i < v->n_merges; i++) {
     const vocab_entry *l = &v->entries[vocab_find_id(v, v->merges[i].left)];
     const vocab_entry *r = &v->entries[vocab_find_id(v, v->merges[i].right)];
+    if (buffer_failed(out, &p, ROW_WORK + 4 * ((size_t)l->len + r->len))) break;
     export_byte_level(out, vocab_bytes(v, l), l->len);
     add(out, " ");
     export_byte_level(out, vocab_bytes(v, r), r->len);

@@ -17,7 +17,7 @@ typedef enum form { FORM_JSON, FORM_16, FORM_32 } form;
 static const size_t most_bytes[] = {11, 2, 4};
 /* Bytes that four bytes of text usually give: one id and a bit. */
 static const size_t usual_bytes[] = {6, 2, 4};
-enum { FORM_SLACK = 16 };
+enum { FORM_SLACK = 32 };
 
 static ALWAYS_INLINE void put_word(uint8_t *to, uint64_t word) {
 #if LITTLE_ENDIAN_WORDS
@@ -72,8 +72,7 @@ static ALWAYS_INLINE uint8_t *write_id(form f, uint8_t *to, uint32_t id) {
 }
 
 /* Writes the ids of the batch's pieces from *at on, up to the first whose ids are not kept or do
- *not
- ** fit. Returns where they end; *at: that piece. */
+** not fit. Returns where they end; *at: that piece. */
 static ALWAYS_INLINE uint8_t *write_kept(form f, const piece_table *t, const piece_batch *b,
                                          size_t *at, uint8_t *to) {
   size_t i = *at;
@@ -110,26 +109,39 @@ static inline uint8_t *write_kept_32(const piece_table *t, const piece_batch *b,
 }
 
 #ifdef HAVE_AVX2
+/* The same. Pieces of one id come in runs: eight values are looked at, and written as they are, as
+** many as they may be; then the piece that ends the run. */
 AVX2_TARGET static inline uint8_t *avx2_write_kept_32(const piece_table *t, const piece_batch *b,
                                                       size_t *at, uint8_t *to) {
-  const piece_table table = *t; /* a copy: what is written is no part of it */
-  const size_t n_pieces = b->n;
-  size_t i = *at;
+  const uint8_t *const pool = t->pool;
+  const uint32_t *const values = b->values;
+  const __m256i ids_only = _mm256_set1_epi32((int)NO_IDS), one = _mm256_set1_epi32(1);
   const __m128i spread = _mm_setr_epi8(0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, -1);
-  for (; i < n_pieces && pieces_has_ids(b->values[i]); i++) {
-    const uint32_t value = b->values[i];
-    const uint8_t *const ids = pieces_ids(&table, value);
+  for (size_t i = *at;;) {
+    const __m256i eight = _mm256_loadu_si256((const __m256i *)(const void *)(values + i));
+    const __m256i ids = _mm256_and_si256(eight, ids_only);
+    const __m256i single =
+        _mm256_andnot_si256(_mm256_cmpeq_epi32(ids, ids_only),
+                            _mm256_cmpeq_epi32(_mm256_srli_epi32(eight, VALUE_BITS), one));
+    const unsigned others = ~(unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(single));
+    const unsigned run = (unsigned)__builtin_ctz(others); /* at most 8 */
+    _mm256_storeu_si256((__m256i *)(void *)to, ids);
+    to += 4 * run;
+    i += run;
+    if (run == 8) continue;
+    const uint32_t value = values[i]; /* behind the last piece: 0 */
+    if (!pieces_has_ids(value)) {
+      *at = i;
+      return to;
+    }
+    const uint8_t *const packed = pool + (value & NO_IDS);
     const size_t n = pieces_count(value);
-    const __m128i four =
-        _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(const void *)ids), spread);
-    const uint32_t first = (uint32_t)_mm_cvtsi128_si32(four);
-    _mm_storeu_si128((__m128i *)(void *)to, four);
-    write_32(to, n == 1 ? value & NO_IDS : first);
-    for (size_t k = 4; k < n; k++) write_32(to + 4 * k, packed_id(ids, k));
+    const __m128i four = _mm_loadu_si128((const __m128i *)(const void *)packed);
+    _mm_storeu_si128((__m128i *)(void *)to, _mm_shuffle_epi8(four, spread));
+    for (size_t k = 4; k < n; k++) write_32(to + 4 * k, packed_id(packed, k));
     to += 4 * n;
+    i++;
   }
-  *at = i;
-  return to;
 }
 #endif
 

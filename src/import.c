@@ -6,6 +6,14 @@
 #include <stdio.h>
 #include <string.h>
 
+/* A source that names tokens by what they are made of can be small and they not: all their bytes
+** are at most so many, and so many for each byte of the source. */
+enum { MOST_BYTES = 1 << 24, MOST_TIMES = 64 };
+enum { TOKEN_WORK = 64 }; /* units, of a token or merge besides its bytes */
+
+/* No format has a longer line; of one that is, the rest counts as the next. */
+enum { LONGEST_LINE = 1 << 22 };
+
 /* ---- Tokens -------------------------------------------------------------------------------- */
 
 const uint8_t *import_bytes(const importing *in, size_t token) {
@@ -13,7 +21,7 @@ const uint8_t *import_bytes(const importing *in, size_t token) {
 }
 
 static uint64_t hash_id(uint32_t id) {
-  return hash_mix((id + 1) * HASH_K1);
+  return hash_step(hash_start(sizeof id), id, 0);
 }
 
 static void put_slot(uint64_t *slots, size_t mask, uint64_t hash, size_t token) {
@@ -21,31 +29,6 @@ static void put_slot(uint64_t *slots, size_t mask, uint64_t hash, size_t token) 
   size_t i = (size_t)h & mask;
   while (slots[i] != 0) i = (i + 1) & mask;
   slots[i] = h << 32 | (token + 1);
-}
-
-static void index_token(importing *in, size_t k) {
-  const import_entry *t = &in->tokens[k];
-  put_slot(in->by_id, in->mask, hash_id(t->id), k);
-  if (t->len != 0) put_slot(in->by_bytes, in->mask, hash_bytes(import_bytes(in, k), t->len), k);
-}
-
-/* Tables of twice the tokens at least, filled anew. */
-static bool grow_index(importing *in) {
-  const size_t n = power_of_two(4 * in->n_tokens, 1 << 12);
-  uint64_t *by_bytes = mem_zero(&in->alloc, n, sizeof *by_bytes);
-  uint64_t *by_id = mem_zero(&in->alloc, n, sizeof *by_id);
-  if (by_bytes == NULL || by_id == NULL) {
-    mem_free(&in->alloc, by_bytes);
-    mem_free(&in->alloc, by_id);
-    return false;
-  }
-  mem_free(&in->alloc, in->by_bytes);
-  mem_free(&in->alloc, in->by_id);
-  in->by_bytes = by_bytes;
-  in->by_id = by_id;
-  in->mask = n - 1;
-  for (size_t k = 0; k < in->n_tokens; k++) index_token(in, k);
-  return true;
 }
 
 size_t import_find_id(const importing *in, uint32_t id) {
@@ -74,6 +57,40 @@ static size_t find_bytes(const importing *in, const void *bytes, size_t len, uns
   }
 }
 
+/* Special tokens may share an id, and tokens of different roles their bytes: the first is the one
+** to be found, and any number of others make no search longer. */
+static void index_token(importing *in, size_t k) {
+  const import_entry *t = &in->tokens[k];
+  const unsigned roles = ENTRY_FALLBACK | ENTRY_UNUSED;
+  const uint8_t *s = import_bytes(in, k);
+  if (import_find_id(in, t->id) == in->n_tokens) put_slot(in->by_id, in->mask, hash_id(t->id), k);
+  if (t->len != 0 && find_bytes(in, s, t->len, roles, t->flags & roles) == in->n_tokens)
+    put_slot(in->by_bytes, in->mask, hash_bytes(s, t->len), k);
+}
+
+/* Tables of twice the tokens at least, filled anew. */
+static bpe_status grow_index(importing *in) {
+  const size_t n = power_of_two(4 * in->n_tokens, 1 << 12);
+  uint64_t *by_bytes = pace_zero(&in->pace, &in->alloc, n, sizeof *by_bytes, in->e);
+  uint64_t *by_id =
+      by_bytes == NULL ? NULL : pace_zero(&in->pace, &in->alloc, n, sizeof *by_id, in->e);
+  if (by_id == NULL) {
+    mem_free(&in->alloc, by_bytes);
+    return in->pace.stopped ? BPE_STOPPED : BPE_NOMEM;
+  }
+  mem_free(&in->alloc, in->by_bytes);
+  mem_free(&in->alloc, in->by_id);
+  in->by_bytes = by_bytes;
+  in->by_id = by_id;
+  in->mask = n - 1;
+  for (size_t k = 0; k < in->n_tokens; k++) {
+    index_token(in, k);
+    const bpe_status st = pace_add(&in->pace, TOKEN_WORK + in->tokens[k].len, in->e);
+    if (st != BPE_OK) return st;
+  }
+  return BPE_OK;
+}
+
 size_t import_find(const importing *in, const void *bytes, size_t len) {
   return find_bytes(in, bytes, len, ENTRY_FALLBACK | ENTRY_UNUSED, 0);
 }
@@ -82,24 +99,28 @@ size_t import_find_as(const importing *in, const void *bytes, size_t len, unsign
   return find_bytes(in, bytes, len, ENTRY_FALLBACK | ENTRY_UNUSED, flags);
 }
 
-size_t import_find_joined(const importing *in, size_t left, size_t right) {
-  uint8_t joined[256];
+size_t import_find_special(const importing *in, const void *bytes, size_t len) {
+  const size_t k = find_bytes(in, bytes, len, 0, 0);
+  return k != in->n_tokens && in->tokens[k].kind == BPE_SPECIAL ? k : in->n_tokens;
+}
+
+/* Counts work; a failure of the builder, to which merges go, ends the import too. */
+static bpe_status go_on(importing *in, size_t units) {
+  const bpe_error *e = builder_error(in->b);
+  if (e->status != BPE_OK) return set_error(in->e, e->status, e->offset, "%s", e->text);
+  return pace_add(&in->pace, units, in->e);
+}
+
+bpe_status import_find_joined(importing *in, size_t left, size_t right, size_t *out) {
   const import_entry *l = &in->tokens[left], *r = &in->tokens[right];
-  const uint64_t len = (uint64_t)l->len + r->len;
-  if (len <= sizeof joined) {
-    memcpy(joined, import_bytes(in, left), l->len);
-    memcpy(joined + l->len, import_bytes(in, right), r->len);
-    return import_find(in, joined, (size_t)len);
-  }
-  /* Rare: look at every token of that length. */
-  for (size_t k = 0; k < in->n_tokens; k++) {
-    const import_entry *t = &in->tokens[k];
-    if (t->len == len && !(t->flags & (ENTRY_FALLBACK | ENTRY_UNUSED)) &&
-        memcmp(import_bytes(in, k), import_bytes(in, left), l->len) == 0 &&
-        memcmp(import_bytes(in, k) + l->len, import_bytes(in, right), r->len) == 0)
-      return k;
-  }
-  return in->n_tokens;
+  const size_t len = (size_t)l->len + r->len;
+  *out = in->n_tokens;
+  if (len > UINT32_MAX) return BPE_OK; /* no token is so long */
+  if (!mem_grow(&in->alloc, (void **)&in->joined, &in->joined_cap, len, 1)) return set_nomem(in->e);
+  memcpy(in->joined, import_bytes(in, left), l->len);
+  memcpy(in->joined + l->len, import_bytes(in, right), r->len);
+  *out = import_find(in, in->joined, len);
+  return go_on(in, TOKEN_WORK + len);
 }
 
 static bpe_status twice(importing *in, size_t had, uint32_t id, const void *bytes, size_t len,
@@ -108,11 +129,15 @@ static bpe_status twice(importing *in, size_t had, uint32_t id, const void *byte
   char places[64] = "";
   const import_entry *t = &in->tokens[had];
   if (t->where != 0 && where != 0) /* 0: stands nowhere in the source */
-    snprintf(places, sizeof places, " (%ss %lu and %lu)", in->where_name, (unsigned long)t->where,
-             (unsigned long)where);
+    (void)snprintf(places, sizeof places, " (%ss %lu and %lu)", in->where_name,
+                   (unsigned long)t->where, (unsigned long)where);
   return set_error(in->e, BPE_BADMODEL, where, "duplicate %s: %s = %lu and %s = %lu%s", what,
                    quote_bytes(&q, import_bytes(in, had), t->len), (unsigned long)t->id,
                    quote_bytes(&p, bytes, len), (unsigned long)id, places);
+}
+
+bool import_has_room(const importing *in, uint64_t len) {
+  return len <= in->most_bytes && in->slab_len <= in->most_bytes - len;
 }
 
 bpe_status import_token(importing *in, const void *bytes, size_t len, uint32_t id, bpe_kind kind,
@@ -122,13 +147,18 @@ bpe_status import_token(importing *in, const void *bytes, size_t len, uint32_t i
   if (len == 0)
     return set_error(in->e, BPE_BADMODEL, where, "empty token: id %lu (%s %zu)", (unsigned long)id,
                      in->where_name, where);
-  if (4 * in->n_tokens >= in->mask && !grow_index(in)) return set_nomem(in->e);
+  if (!import_has_room(in, len))
+    return set_error(in->e, BPE_TOOBIG, where,
+                     "tokens have more than %llu bytes, far more than their source (%s %zu)",
+                     (unsigned long long)in->most_bytes, in->where_name, where);
+  bpe_status st = go_on(in, TOKEN_WORK + 2 * len);
+  if (st == BPE_OK && 4 * in->n_tokens >= in->mask) st = grow_index(in);
+  if (st != BPE_OK) return st;
   size_t had = import_find_id(in, id);
   if (had != in->n_tokens && !(kind != BPE_TOKEN && in->tokens[had].kind != BPE_TOKEN))
     return twice(in, had, id, bytes, len, where, in->where_name[0] == 'l' ? "rank" : "id");
-  had = import_find(in, bytes, len);
-  if (had != in->n_tokens && !(flags & (ENTRY_FALLBACK | ENTRY_UNUSED)) && kind == BPE_TOKEN &&
-      in->tokens[had].kind == BPE_TOKEN)
+  had = import_find_as(in, bytes, len, flags & (ENTRY_FALLBACK | ENTRY_UNUSED));
+  if (had != in->n_tokens && kind == BPE_TOKEN && in->tokens[had].kind == BPE_TOKEN)
     return twice(in, had, id, bytes, len, where, "token");
   size_t need;
   if (!size_add(in->slab_len, len, &need) ||
@@ -144,6 +174,7 @@ bpe_status import_token(importing *in, const void *bytes, size_t len, uint32_t i
                                             .kind = (uint8_t)kind,
                                             .flags = (uint8_t)flags};
   in->slab_len = need;
+  if (id > in->highest) in->highest = id;
   index_token(in, in->n_tokens++);
   return BPE_OK;
 }
@@ -166,11 +197,8 @@ bpe_status import_single_bytes(importing *in, bool gpt2_order, uint32_t first) {
 /* ---- Special tokens ------------------------------------------------------------------------ */
 
 static bpe_status next_free_id(const importing *in, uint32_t *id) {
-  uint32_t highest = 0;
-  for (size_t k = 0; k < in->n_tokens; k++)
-    if (in->tokens[k].id > highest) highest = in->tokens[k].id;
-  *id = in->n_tokens == 0 ? 0 : highest + 1;
-  return *id == BPE_NONE ? set_error(in->e, BPE_TOOBIG, highest, "no id is left") : BPE_OK;
+  *id = in->n_tokens == 0 ? 0 : in->highest + 1;
+  return *id == BPE_NONE ? set_error(in->e, BPE_TOOBIG, in->highest, "no id is left") : BPE_OK;
 }
 
 bpe_status import_special(importing *in, const char *name, size_t len, uint32_t id, size_t where) {
@@ -210,8 +238,9 @@ bpe_status import_special_list(importing *in, const doc_node *list) {
                        quote_bytes(&q, v->key, v->key_len));
     if (!named && x->kind != DOC_STRING)
       return set_error(in->e, BPE_MISUSE, 0, "special_tokens holds what is no string");
-    const bpe_status st = named ? import_special(in, v->key, v->key_len, id, 0)
-                                : import_special(in, x->text, x->len, BPE_NONE, 0);
+    bpe_status st = named ? import_special(in, v->key, v->key_len, id, 0)
+                          : import_special(in, x->text, x->len, BPE_NONE, 0);
+    if (st == BPE_OK) st = pace_add(&in->pace, TOKEN_WORK, in->e);
     if (st != BPE_OK) return st;
   }
   return BPE_OK;
@@ -250,12 +279,13 @@ bpe_status import_no_options(const importing *in, const char *format) {
 
 bool next_line(lines *l, const char **line, size_t *len) {
   if (l->at == l->end) return false;
-  const char *newline = memchr(l->at, '\n', (size_t)(l->end - l->at));
-  const char *stop = newline != NULL ? newline : l->end;
+  const size_t left = (size_t)(l->end - l->at), near = left < LONGEST_LINE ? left : LONGEST_LINE;
+  const char *newline = memchr(l->at, '\n', near);
+  const char *stop = newline != NULL ? newline : l->at + near;
   *line = l->at;
   *len = (size_t)(stop - l->at);
   if (*len > 0 && stop[-1] == '\r') --*len;
-  l->at = newline != NULL ? newline + 1 : l->end;
+  l->at = newline != NULL ? newline + 1 : stop;
   l->n++;
   return true;
 }
@@ -280,10 +310,11 @@ static void import_clear(importing *in) {
   mem_free(&in->alloc, in->slab);
   mem_free(&in->alloc, in->by_bytes);
   mem_free(&in->alloc, in->by_id);
+  mem_free(&in->alloc, in->joined);
 }
 
 static void add_entries(importing *in) {
-  for (size_t k = 0; k < in->n_tokens; k++) {
+  for (size_t k = 0; k < in->n_tokens && !builder_failed(in->b); k++) {
     const import_entry *t = &in->tokens[k];
     unsigned flags = t->flags;
     if (t->kind != BPE_TOKEN && t->merges) flags |= ENTRY_MERGES;
@@ -294,8 +325,8 @@ static void add_entries(importing *in) {
 }
 
 /* GPT-2's vocab.json: every value is a number. */
-static bool is_vocab(const doc_node *root) {
-  for (const doc_node *v = root->first; v != NULL; v = v->next)
+static bool is_vocab(importing *in, const doc_node *root) {
+  for (const doc_node *v = root->first; v != NULL && !pace_stopped(&in->pace, 4); v = v->next)
     if (v->kind != DOC_NUMBER) return false;
   return root->first != NULL;
 }
@@ -305,7 +336,7 @@ static bpe_status import_json(importing *in, const char *text, size_t len, const
   doc d;
   bpe_status st = doc_parse(&in->alloc, text, len, "source", in->e, &d);
   in->where_name = "byte";
-  if (st == BPE_OK && is_vocab(d.root)) {
+  if (st == BPE_OK && is_vocab(in, d.root)) {
     st = import_gpt2(in, d.root, merges, merges_len);
   } else if (st == BPE_OK && merges != NULL) {
     st = set_error(in->e, BPE_MISUSE, 0, "merges go with a vocab.json only");
@@ -326,7 +357,10 @@ static bpe_status import_source(importing *in, const char *text, size_t len, con
     len -= 3;
   }
   size_t i = 0;
-  while (i < len && (text[i] == ' ' || text[i] == '\t' || text[i] == '\r' || text[i] == '\n')) i++;
+  while (i < len && (text[i] == ' ' || text[i] == '\t' || text[i] == '\r' || text[i] == '\n') &&
+         !pace_stopped(&in->pace, 1))
+    i++;
+  if (in->pace.stopped) return set_stopped(in->e);
   if (i == len) return set_error(in->e, BPE_BADMODEL, 0, "source is empty");
   if (text[i] == '{') return import_json(in, text, len, merges, merges_len);
   if (merges != NULL) return set_error(in->e, BPE_MISUSE, 0, "merges go with a vocab.json only");
@@ -344,7 +378,9 @@ bpe_status bpe_import(const bpe_alloc *a, const void *source, size_t len, const 
                   .b = bpe_builder_new(a),
                   .e = e,
                   .options = options != NULL ? options : &no_options,
-                  .where_name = "line"};
+                  .where_name = "line",
+                  .most_bytes = MOST_BYTES + MOST_TIMES * (uint64_t)len,
+                  .pace = pace_of(a)};
   if (in.b == NULL) return set_nomem(e);
   bpe_status st;
   if (model_blob_is(source, len)) {

@@ -32,11 +32,18 @@ typedef struct importing {
   size_t n_tokens, tokens_cap;
   uint8_t *slab; /* owned */
   size_t slab_len, slab_cap;
+  uint64_t most_bytes;        /* of all tokens */
   uint64_t *by_bytes, *by_id; /* owned; high half: hash, low half: index + 1 */
   size_t mask;
+  uint32_t highest; /* id */
+  uint8_t *joined;  /* owned; scratch of import_find_joined */
+  size_t joined_cap;
+  pace pace; /* every token and merge counts its work here */
 } importing;
 
 const uint8_t *import_bytes(const importing *, size_t token);
+/* Whether so many bytes more are few enough for the source. */
+bool import_has_room(const importing *, uint64_t len);
 /* Copies a token. Equal bytes or an equal id is BPE_BADMODEL naming both. */
 bpe_status import_token(importing *, const void *bytes, size_t len, uint32_t id, bpe_kind,
                         unsigned flags, size_t where);
@@ -45,8 +52,10 @@ size_t import_find(const importing *, const void *bytes, size_t len);
 /* The same among tokens with exactly these of the flags FALLBACK and UNUSED. */
 size_t import_find_as(const importing *, const void *bytes, size_t len, unsigned flags);
 size_t import_find_id(const importing *, uint32_t id);
+/* The special token of this name, or n_tokens. */
+size_t import_find_special(const importing *, const void *name, size_t len);
 /* The token `left` followed by `right`, or n_tokens. */
-size_t import_find_joined(const importing *, size_t left, size_t right);
+BPE_CHECK bpe_status import_find_joined(importing *, size_t left, size_t right, size_t *out);
 /* Hands a merge of tokens, by index, to the builder. */
 void import_merge(importing *, uint32_t rank, size_t left, size_t right, size_t result);
 /* The ids of the 256 single bytes: value, or GPT-2's rank, and first. */

@@ -24,10 +24,10 @@ static bpe_status read_token(importing *in, const doc_node *v, uint8_t *scratch)
 
 bpe_status import_gpt2_vocab(importing *in, const doc_node *tokens) {
   size_t longest = 0;
-  for (const doc_node *v = tokens->first; v != NULL; v = v->next)
+  for (const doc_node *v = tokens->first; v != NULL && !pace_stopped(&in->pace, 4); v = v->next)
     if (v->key_len > longest) longest = v->key_len;
   uint8_t *scratch = mem_new(&in->alloc, longest, 1);
-  bpe_status st = scratch == NULL ? set_nomem(in->e) : BPE_OK;
+  bpe_status st = scratch == NULL ? set_nomem(in->e) : pace_add(&in->pace, 1, in->e);
   for (const doc_node *v = tokens->first; v != NULL && st == BPE_OK; v = v->next)
     st = read_token(in, v, scratch);
   mem_free(&in->alloc, scratch);
@@ -52,7 +52,9 @@ bpe_status import_named_merge(importing *in, uint32_t rank, const char *where, s
                        "%s %zu: merge of what is not in the vocabulary: %s", where, at,
                        quote_bytes(&q, part[i], part_len[i]));
   }
-  const size_t result = import_find_joined(in, token[0], token[1]);
+  size_t result;
+  const bpe_status st = import_find_joined(in, token[0], token[1], &result);
+  if (st != BPE_OK) return st;
   if (result == in->n_tokens)
     return set_error(in->e, BPE_BADMODEL, at,
                      "%s %zu: result of the merge is not in the vocabulary: %s + %s", where, at,

@@ -20,11 +20,12 @@
 
 bpe_status hf_refuse(hf *h, const doc_node *v, const char *path, const char *why) {
   quoted q;
-  if (hf_type(v) == NULL)
+  const doc_node *type = hf_type(v);
+  if (type == NULL)
     return set_error(h->in->e, BPE_BADMODEL, v == NULL ? 0 : v->offset, "tokenizer.json: %s: %s",
                      path, why);
   return set_error(h->in->e, BPE_BADMODEL, v->offset, "tokenizer.json: %s: %s: %s", path, why,
-                   quote_bytes(&q, hf_type(v)->text, hf_type(v)->len));
+                   quote_bytes(&q, type->text, type->len));
 }
 
 const doc_node *hf_type(const doc_node *v) {
@@ -43,6 +44,8 @@ bool hf_bool(const doc_node *v, const char *key, bool missing) {
 }
 
 /* ---- Vocabulary ---------------------------------------------------------------------------- */
+
+enum { NODE_WORK = 16 }; /* units, of a value of the file besides its bytes */
 
 /* "<0x0A>": the byte, or -1. */
 static int fallback_byte(const char *s, size_t len) {
@@ -79,11 +82,12 @@ static bpe_status read_sp_token(hf *h, const doc_node *v, uint32_t id, uint8_t *
 }
 
 static bpe_status read_sp_vocab(hf *h, const doc_node *tokens) {
+  pace *const p = &h->in->pace;
   size_t longest = 0;
-  for (const doc_node *v = tokens->first; v != NULL; v = v->next)
+  for (const doc_node *v = tokens->first; v != NULL && !pace_stopped(p, 4); v = v->next)
     if (v->key_len > longest) longest = v->key_len;
   uint8_t *scratch = mem_new(&h->in->alloc, longest, 1);
-  bpe_status st = scratch == NULL ? set_nomem(h->in->e) : BPE_OK;
+  bpe_status st = scratch == NULL ? set_nomem(h->in->e) : pace_add(p, 1, h->in->e);
   for (const doc_node *v = tokens->first; v != NULL && st == BPE_OK; v = v->next) {
     uint32_t id;
     if (!doc_id(v, &id)) st = hf_refuse(h, v, "model.vocab", "id is no number below 2^32-1");
@@ -107,7 +111,9 @@ static bpe_status merge_sp(hf *h, uint32_t rank, const char *part[2], const size
                        "model.merges[%lu]: merge of what is not in the vocabulary: %s",
                        (unsigned long)rank, quote_bytes(&q, part[i], len[i]));
   }
-  const size_t result = import_find_joined(h->in, token[0], token[1]);
+  size_t result;
+  const bpe_status st = import_find_joined(h->in, token[0], token[1], &result);
+  if (st != BPE_OK) return st;
   if (result == h->in->n_tokens)
     return set_error(h->in->e, BPE_BADMODEL, rank,
                      "model.merges[%lu]: result of the merge is not in the vocabulary: %s ...",
@@ -222,8 +228,7 @@ static size_t find_in_vocab(const hf *h, const doc_node *content, uint8_t *scrat
 /* An added token that the vocabulary has too is one entry with both roles; its spelling is told
 ** where that is not its bytes. Two ids for the same bytes are an error. But where the file spells
 ** a text like "\u00fc", which in the vocabulary means the byte 0xfc, the id is the vocabulary's, as
-*it
-** is for the library that the file belongs to. */
+** it is for the library that the file belongs to. */
 static bpe_status add_token(hf *h, const doc_node *v, const doc_node *content, uint32_t id,
                             uint8_t *scratch) {
   quoted q;
@@ -277,6 +282,8 @@ static bpe_status read_added(hf *h, const doc_node *list) {
     if (!doc_has_kind(content, DOC_STRING) || content->len == 0 || !doc_id(doc_get(v, "id"), &id))
       return hf_refuse(h, v, "added_tokens", "entry without content and id");
     if (content->len > longest) longest = content->len;
+    const bpe_status st = pace_add(&h->in->pace, NODE_WORK, h->in->e);
+    if (st != BPE_OK) return st;
     h->all_late = h->all_late && hf_bool(v, "normalized", !hf_bool(v, "special", false));
   }
   uint8_t *scratch = mem_new(&h->in->alloc, longest, 1);
@@ -284,6 +291,7 @@ static bpe_status read_added(hf *h, const doc_node *list) {
   for (const doc_node *v = list->first; v != NULL && st == BPE_OK; v = v->next) {
     uint32_t id = 0;
     if (doc_id(doc_get(v, "id"), &id)) st = add_token(h, v, doc_get(v, "content"), id, scratch);
+    if (st == BPE_OK) st = pace_add(&h->in->pace, NODE_WORK, h->in->e);
   }
   mem_free(&h->in->alloc, scratch);
   return st;
@@ -297,8 +305,12 @@ static bpe_status add_template_token(hf *h, const doc_node *map, const doc_node 
                                      add_id *add) {
   quoted q;
   const doc_node *entry = NULL;
-  for (const doc_node *v = map == NULL ? NULL : map->first; v != NULL; v = v->next)
+  pace *const p = &h->in->pace;
+  for (const doc_node *v = map == NULL ? NULL : map->first; v != NULL; v = v->next) {
+    const bpe_status st = pace_add(p, NODE_WORK, h->in->e);
+    if (st != BPE_OK) return st;
     if (v->key_len == name->len && memcmp(v->key, name->text, name->len) == 0) entry = v;
+  }
   const doc_node *ids = doc_get(entry, "ids");
   if (!doc_has_kind(ids, DOC_ARRAY))
     return set_error(h->in->e, BPE_BADMODEL, name->offset,
@@ -308,8 +320,12 @@ static bpe_status add_template_token(hf *h, const doc_node *map, const doc_node 
     uint32_t id;
     if (!doc_id(v, &id)) return hf_refuse(h, v, "post_processor.special_tokens", "bad id");
     add(h->in->b, id);
+    const bpe_status st = pace_add(p, NODE_WORK, h->in->e);
+    if (st != BPE_OK) return st;
   }
-  return BPE_OK;
+  const bpe_error *failure = builder_error(h->in->b); /* they are too many */
+  if (failure->status == BPE_OK) return BPE_OK;
+  return set_error(h->in->e, failure->status, failure->offset, "%s", failure->text);
 }
 
 static bpe_status read_template(hf *h, const doc_node *v) {

@@ -23,6 +23,8 @@
 
 static const char what[] = "description";
 
+enum { NODE_WORK = 8 }; /* units, of a value of the description besides its bytes */
+
 static bpe_status bad(importing *in, const doc_node *v, const char *why) {
   return set_error(in->e, BPE_BADMODEL, v == NULL ? 0 : v->offset, "%s: %s", what, why);
 }
@@ -59,8 +61,10 @@ static size_t trained(const importing *in, const uint8_t rank_of[256], uint32_t 
 }
 
 /* Whether the pair stands before `v` in the list. Asked once, on the way to an error. */
-static bool is_repeated(const doc_node *list, const doc_node *v, const uint32_t id[2]) {
-  for (const doc_node *x = list->first; x != v; x = x->next) {
+static bool is_repeated(importing *in, const doc_node *list, const doc_node *v,
+                        const uint32_t id[2]) {
+  for (const doc_node *x = list->first; x != v && !pace_stopped(&in->pace, NODE_WORK);
+       x = x->next) {
     uint32_t left, right;
     if (doc_id(x->first, &left) && doc_id(x->first->next, &right) && left == id[0] &&
         right == id[1])
@@ -88,7 +92,12 @@ static bpe_status read_trained_merges(importing *in, const doc_node *list, const
       break;
     }
     const size_t n_left = in->tokens[l].len, n = n_left + in->tokens[r].len;
-    if (n > UINT32_MAX || !mem_grow(&in->alloc, (void **)&joined, &cap, n, 1)) {
+    if (!import_has_room(in, n)) {
+      st = set_error(in->e, BPE_TOOBIG, rank, "%s: merge %zu: tokens have more than %llu bytes",
+                     what, rank, (unsigned long long)in->most_bytes);
+      break;
+    }
+    if (!mem_grow(&in->alloc, (void **)&joined, &cap, n, 1)) {
       st = set_nomem(in->e);
       break;
     }
@@ -96,8 +105,8 @@ static bpe_status read_trained_merges(importing *in, const doc_node *list, const
     memcpy(joined + n_left, import_bytes(in, r), n - n_left);
     if (import_find(in, joined, n) != in->n_tokens) {
       st = bad_merge(in, rank,
-                     is_repeated(list, v, id) ? "repeats an earlier pair"
-                                              : "makes a token that is there already");
+                     is_repeated(in, list, v, id) ? "repeats an earlier pair"
+                                                  : "makes a token that is there already");
       break;
     }
     st = import_token(in, joined, n, at->first_merge + (uint32_t)rank, BPE_TOKEN, 0, v->offset);
@@ -169,18 +178,22 @@ static bpe_status read_hex_merges(importing *in, const doc_node *list, uint8_t *
       part[i] = import_find(in, scratch, n);
       if (part[i] == in->n_tokens) return bad_merge(in, rank, "operand is no token");
     }
-    const size_t result = import_find_joined(in, part[0], part[1]);
+    size_t result;
+    const bpe_status st = import_find_joined(in, part[0], part[1], &result);
+    if (st != BPE_OK) return st;
     if (result == in->n_tokens) return bad_merge(in, rank, "result is no token");
     import_merge(in, (uint32_t)rank, part[0], part[1], result);
   }
   return BPE_OK;
 }
 
-static size_t longest_string(const doc_node *list, size_t longest) {
-  for (const doc_node *v = list->first; v != NULL; v = v->next) {
+static size_t longest_string(importing *in, const doc_node *list, size_t longest) {
+  for (const doc_node *v = list->first; v != NULL && !pace_stopped(&in->pace, NODE_WORK);
+       v = v->next) {
     if (v->kind == DOC_STRING && v->len > longest) longest = v->len;
     if (v->kind != DOC_ARRAY) continue;
-    for (const doc_node *x = v->first; x != NULL; x = x->next)
+    for (const doc_node *x = v->first; x != NULL && !pace_stopped(&in->pace, NODE_WORK);
+         x = x->next)
       if (x->kind == DOC_STRING && x->len > longest) longest = x->len;
   }
   return longest;
@@ -192,8 +205,9 @@ static bpe_status read_by_bytes(importing *in, const doc_node *root) {
   if (tokens->kind != DOC_OBJECT) return bad(in, tokens, "vocab is no object of id -> hex");
   if (doc_get(root, "byte_order") != NULL || doc_get(root, "special_ids") != NULL)
     return bad(in, root, "byte_order and special_ids go with merges of ids, not with a vocab");
-  uint8_t *scratch = mem_new(&in->alloc, longest_string(tokens, longest_string(merges, 0)), 1);
-  bpe_status st = scratch == NULL ? set_nomem(in->e) : BPE_OK;
+  const size_t longest = longest_string(in, tokens, longest_string(in, merges, 0));
+  uint8_t *scratch = mem_new(&in->alloc, longest, 1);
+  bpe_status st = scratch == NULL ? set_nomem(in->e) : pace_add(&in->pace, 1, in->e);
   if (st == BPE_OK) st = read_vocab(in, tokens, scratch);
   if (st == BPE_OK) st = read_hex_merges(in, merges, scratch);
   mem_free(&in->alloc, scratch);
@@ -221,11 +235,8 @@ static bpe_status read_wrapping(importing *in, const doc_node *root, const char 
   if (list == NULL) return BPE_OK;
   if (list->kind != DOC_ARRAY) return bad(in, list, "bos or eos is no array of names");
   for (const doc_node *v = list->first; v != NULL; v = v->next) {
-    size_t k = 0;
     if (v->kind != DOC_STRING) return bad(in, v, "bos or eos holds what is no string");
-    while (k < in->n_tokens && (in->tokens[k].kind != BPE_SPECIAL || in->tokens[k].len != v->len ||
-                                memcmp(import_bytes(in, k), v->text, v->len) != 0))
-      k++;
+    const size_t k = import_find_special(in, v->text, v->len);
     if (k == in->n_tokens)
       return set_error(in->e, BPE_BADMODEL, v->offset, "%s: %s is no special token: %s", what, key,
                        quote_bytes(&q, v->text, v->len));

@@ -17,11 +17,13 @@
 #include "bytelevel.h"
 #include "import.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Bytes of a token: keeps the quadratic search below short for any file. */
 enum { LONGEST = 4096 };
+
+/* Units of work: of a line besides its bytes, of a look for a token, of a part that is moved. */
+enum { LINE_WORK = 8, FIND_WORK = 32, MOVE_WORK = 1 };
 
 static bool is_blank(char c) {
   return c == ' ' || c == '\t';
@@ -45,7 +47,7 @@ static bpe_status read_line(importing *in, size_t n, const char *line, size_t le
   rank = word;
   while (rank < len && is_blank(line[rank])) rank++;
   uint32_t id;
-  if (word > (LONGEST + 2) / 3 * 4)
+  if (word > (size_t)(LONGEST + 2) / 3 * 4)
     return set_error(in->e, BPE_TOOBIG, n, "token of more than %d bytes in line %zu", LONGEST, n);
   if (!base64_decode(line, word, bytes, &n_bytes) || !parse_id(line + rank, len - rank, &id))
     return bad_line(in, n, whole, whole_len);
@@ -89,13 +91,13 @@ static size_t join(const importing *in, const merging *m, const uint8_t *s, size
 }
 
 /* Merges token k as tiktoken would. True: it gives itself, lastly from parts *left and *right. */
-static bool find_last_merge(const importing *in, size_t k, merging *m, size_t *left,
-                            size_t *right) {
+static bool find_last_merge(importing *in, size_t k, merging *m, size_t *left, size_t *right) {
   const uint8_t *s = import_bytes(in, k);
   m->n = in->tokens[k].len;
   for (size_t i = 0; i <= m->n; i++) m->start[i] = i;
   for (size_t i = 0; i + 1 < m->n; i++) m->joined[i] = join(in, m, s, i);
-  while (m->n > 1) {
+  pace_stopped(&in->pace, m->n * FIND_WORK);
+  while (m->n > 1 && !pace_stopped(&in->pace, 2 * FIND_WORK + 2 * m->n * MOVE_WORK)) {
     size_t best = in->n_tokens, at = 0;
     for (size_t i = 0; i + 1 < m->n; i++) {
       const size_t x = m->joined[i];
@@ -145,6 +147,7 @@ static void all_splits(importing *in, const by_id *order) {
     const size_t k = order[i].token;
     const uint8_t *s = import_bytes(in, k);
     for (size_t cut = 1; cut < in->tokens[k].len; cut++) {
+      if (pace_stopped(&in->pace, FIND_WORK + in->tokens[k].len / 4)) return;
       const size_t left = import_find(in, s, cut);
       if (left == in->n_tokens) continue;
       const size_t right = import_find(in, s + cut, in->tokens[k].len - cut);
@@ -159,15 +162,18 @@ static bpe_status make_merges(importing *in) {
   split *splits = mem_new(&in->alloc, in->n_tokens, sizeof *splits);
   merging *m = mem_new(&in->alloc, 1, sizeof *m);
   const bool ok = order != NULL && splits != NULL && m != NULL;
+  bpe_status st = ok ? BPE_OK : set_nomem(in->e);
   if (ok) {
     for (size_t k = 0; k < in->n_tokens; k++) order[k] = (by_id){in->tokens[k].id, k};
-    qsort(order, in->n_tokens, sizeof *order, compare_ids);
-    if (in->options->whole || !last_merges(in, order, splits, m)) all_splits(in, order);
+    st = pace_sort(&in->pace, &in->alloc, order, in->n_tokens, sizeof *order, compare_ids, in->e);
   }
+  if (st == BPE_OK && (in->options->whole || !last_merges(in, order, splits, m)))
+    all_splits(in, order);
+  if (st == BPE_OK) st = pace_add(&in->pace, 1, in->e);
   mem_free(&in->alloc, order);
   mem_free(&in->alloc, splits);
   mem_free(&in->alloc, m);
-  return ok ? BPE_OK : set_nomem(in->e);
+  return st;
 }
 
 bpe_status import_tiktoken(importing *in, const char *text, size_t len) {
@@ -175,7 +181,8 @@ bpe_status import_tiktoken(importing *in, const char *text, size_t len) {
   const char *line;
   size_t n;
   while (next_line(&l, &line, &n)) {
-    const bpe_status st = read_line(in, l.n, line, n);
+    bpe_status st = read_line(in, l.n, line, n);
+    if (st == BPE_OK) st = pace_add(&in->pace, LINE_WORK + n, in->e);
     if (st != BPE_OK) return st;
   }
   bpe_status st = check_bytes(in);

@@ -13,9 +13,8 @@
 
 enum {
   KEY_BYTES = 15,
-  KEY_SLACK = 16,   /* bytes that are read where a short piece begins */
-  KEY_HASHED = 256, /* bytes that the hash is of, at most, and eight more */
-  KEY_LONG = 255    /* instead of the length, where the key is a hash */
+  KEY_SLACK = 16, /* bytes that are read where a short piece begins */
+  KEY_LONG = 255  /* instead of the length, where the key is a hash */
 };
 
 typedef struct piece_key {
@@ -36,16 +35,16 @@ static ALWAYS_INLINE piece_key key_short(const uint8_t *s, size_t len) {
   return (piece_key){low & low_mask, (high & high_mask) | (uint64_t)len << KEY_LAST};
 }
 
-/* Of eight bytes at a time as far as KEY_HASHED, and of the last eight. len > KEY_BYTES. */
+/* Of sixteen bytes at a time, and of the last sixteen. len > KEY_BYTES. */
 static inline piece_key key_long(const uint8_t *s, size_t len) {
   const uint64_t length = LITTLE_ENDIAN_WORDS ? (uint64_t)len & 0xffffffff : (uint64_t)len << 8;
-  uint64_t h = length * HASH_K1, w;
-  for (size_t i = 0; i + 8 < len && i < KEY_HASHED; i += 8) {
-    memcpy(&w, s + i, 8);
-    h = hash_mix(h ^ w);
+  uint64_t h = hash_start(len), w[2];
+  for (size_t i = 0; i + 16 < len; i += 16) {
+    memcpy(w, s + i, 16);
+    h = hash_step(h, w[0], w[1]);
   }
-  memcpy(&w, s + len - 8, 8);
-  return (piece_key){hash_mix(h ^ w), (uint64_t)KEY_LONG << KEY_LAST | length};
+  memcpy(w, s + len - 16, 16);
+  return (piece_key){hash_step(h, w[0], w[1]), (uint64_t)KEY_LONG << KEY_LAST | length};
 }
 
 /* The key of any bytes, reading nothing else. */
@@ -60,9 +59,39 @@ static inline bool key_is_long(piece_key k) {
   return (k.high >> KEY_LAST & 255) == KEY_LONG;
 }
 
-/* Good in its upper half. */
+/* The place of a key among three, the first of equals; 3: it is not there. */
+static ALWAYS_INLINE unsigned key_place(const piece_key *three, const piece_key *k) {
+#ifdef HAVE_SSE2
+  const __m128i key = _mm_loadu_si128((const __m128i *)(const void *)k);
+  const __m128i *const keys = (const __m128i *)(const void *)three;
+  const __m128i a = _mm_cmpeq_epi32(_mm_load_si128(keys), key);
+  const __m128i b = _mm_cmpeq_epi32(_mm_load_si128(keys + 1), key);
+  const __m128i c = _mm_cmpeq_epi32(_mm_load_si128(keys + 2), key);
+  /* Four bits for each key, all set where it is the one. */
+  const __m128i all = _mm_packs_epi16(_mm_packs_epi32(a, b), _mm_packs_epi32(c, c));
+  const unsigned m = (unsigned)_mm_movemask_epi8(all);
+  const unsigned found = (m & m >> 1 & m >> 2 & m >> 3 & 0x111) | 0x1000;
+  return (unsigned)__builtin_ctz(found) >> 2;
+#else
+  unsigned at = 3;
+  for (unsigned i = 3; i-- > 0;)
+    at = ((three[i].low ^ k->low) | (three[i].high ^ k->high)) == 0 ? i : at;
+  return at;
+#endif
+}
+
+/* Good in its upper half. Known to all, so only for tables that look at a bounded number of
+** places whatever they hold. */
+#define KEY_FACTOR_LOW UINT64_C(0x9e3779b97f4a7c15)
+#define KEY_FACTOR_HIGH UINT64_C(0xd6e8feb86659fd93)
+
 static inline uint64_t key_hash(piece_key k) {
-  return k.low * HASH_K1 ^ k.high * HASH_K2;
+  return k.low * KEY_FACTOR_LOW ^ k.high * KEY_FACTOR_HIGH;
+}
+
+/* n, scaled by the upper half of a hash as a fraction. */
+static inline size_t hash_scaled(uint64_t hash, size_t n) {
+  return (size_t)(((hash >> 32) * n) >> 32);
 }
 
 #endif

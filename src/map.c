@@ -2,27 +2,34 @@
 #include "map.h"
 
 enum {
-  CACHE_LINE = 64,
-  LINE_FILL = 6 /* pairs for each line of PAIR_LINE, on average */
+  LINE_FILL = 6,    /* pairs for each line of PAIR_LINE, on average */
+  EMPTIED = 1 << 12 /* lines at a time */
 };
 
-bool pair_map_init(pair_map *m, const bpe_alloc *a, const vocab_merge *merges, size_t n,
-                   uint32_t most_id) {
+bpe_status pair_map_init(pair_map *m, const bpe_alloc *a, const vocab_merge *merges, size_t n,
+                         uint32_t most_id, pace *p, bpe_error *e) {
   *m = (pair_map){.merges = merges, .regular = true, .n_lines = n / LINE_FILL + 1};
-  if (n > UINT32_MAX) return false;
-  const bool narrow = most_id >> PAIR_ID_BITS == 0 && n < PAIR_NO_ORDER;
+  if (n > UINT32_MAX) return set_nomem(e);
+  const bool narrow = most_id < (UINT32_C(1) << PAIR_ID_BITS) - 1 && n < PAIR_NO_ORDER;
   const size_t bytes = PAIR_LINE * (narrow ? sizeof *m->lines : sizeof *m->slots);
   const size_t bits = power_of_two(FILTER_BITS * n, 64);
-  m->block = mem_new(a, m->n_lines + 1, bytes);
-  m->filter = mem_zero(a, bits / 64, sizeof *m->filter);
-  if (m->block == NULL || m->filter == NULL) return false;
+  m->block = mem_new(a, m->n_lines + 2, bytes);
+  if (m->block == NULL) return set_nomem(e);
+  m->filter = pace_zero(p, a, bits / 64, sizeof *m->filter, e);
+  if (m->filter == NULL) return p->stopped ? BPE_STOPPED : BPE_NOMEM;
   m->filter_mask = bits - 1;
-  uint8_t *at = (uint8_t *)(((uintptr_t)m->block + CACHE_LINE - 1) & ~(uintptr_t)(CACHE_LINE - 1));
-  memset(at, 0xff, m->n_lines * bytes);
+  uint8_t *at = cache_aligned(m->block);
+  const size_t n_lines = m->n_lines + 1; /* and the one that stays empty */
+  for (size_t i = 0; i < n_lines; i += EMPTIED) {
+    const size_t some = n_lines - i < EMPTIED ? n_lines - i : EMPTIED;
+    memset(at + i * bytes, 0xff, some * bytes);
+    const bpe_status st = pace_add(p, some * bytes / 4, e);
+    if (st != BPE_OK) return st;
+  }
   if (narrow) m->lines = (uint64_t *)(void *)at;
   else m->slots = (pair_slot *)(void *)at;
   if (n != 0) m->first_id = merges[0].id;
-  return true;
+  return BPE_OK;
 }
 
 void pair_map_clear(pair_map *m, const bpe_alloc *a) {
@@ -46,7 +53,7 @@ static bool add_word(pair_map *m, uint64_t hash, uint64_t word) {
 
 bool pair_map_add(pair_map *m, size_t i) {
   const vocab_merge *x = &m->merges[i];
-  const uint64_t h = hash_pair(x->left, x->right), bit = pair_map_bit(m, h);
+  const uint64_t h = hash_two(x->left, x->right), bit = pair_map_bit(m, h);
   if (i == 0 || x->rank != x[-1].rank) m->order = (uint32_t)i;
   if (m->lines != NULL) {
     if (!add_word(m, h, pair_word(x->left, x->right) | m->order)) return false;

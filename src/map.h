@@ -1,4 +1,4 @@
-/* map.h - the table of pairs, (left id, right id) -> what they merge to, and the hash of bytes.
+/* map.h - the table of pairs, (left id, right id) -> what they merge to.
 **
 ** A merge's order stands for its rank: the place of the first merge of its rank in the list, which
 ** is sorted by rank, so orders compare as ranks do. The table is made once for a known list, never
@@ -23,32 +23,8 @@
 #ifndef MAP_H
 #define MAP_H
 
-#include "base.h"
 #include "cpu.h"
-
-#include <string.h>
-
-/* Multiplicative hashing; the high bits are the good ones. */
-#define HASH_K1 UINT64_C(0x9e3779b97f4a7c15)
-#define HASH_K2 UINT64_C(0xd6e8feb86659fd93)
-
-static inline uint64_t hash_mix(uint64_t h) {
-  h *= HASH_K2;
-  return h ^ h >> 32;
-}
-
-static inline uint64_t hash_bytes(const uint8_t *s, size_t len) {
-  uint64_t h = len * HASH_K1, w = 0;
-  while (len > 8) {
-    memcpy(&w, s, 8);
-    h = hash_mix(h ^ w);
-    s += 8;
-    len -= 8;
-  }
-  w = 0;
-  memcpy(&w, s, len);
-  return hash_mix(hash_mix(h ^ w));
-}
+#include "hash.h"
 
 typedef struct vocab_merge {
   uint32_t rank, left, right, id;
@@ -74,7 +50,7 @@ typedef struct pair_map {
   void *block;               /* owned; holds one of the two: */
   uint64_t *lines;           /* NULL: numbers are too large; an empty slot has all bits set */
   pair_slot *slots;
-  size_t n_lines;   /* of PAIR_LINE slots */
+  size_t n_lines;   /* of PAIR_LINE slots; behind them is a line that stays empty */
   uint64_t *filter; /* owned */
   uint64_t filter_mask;
   uint32_t order; /* of the merge added last */
@@ -83,7 +59,8 @@ typedef struct pair_map {
 } pair_map;
 
 /* A table for n merges, sorted by rank, which must stay, and of ids up to most_id. */
-bool pair_map_init(pair_map *, const bpe_alloc *, const vocab_merge *, size_t n, uint32_t most_id);
+BPE_CHECK bpe_status pair_map_init(pair_map *, const bpe_alloc *, const vocab_merge *, size_t n,
+                                   uint32_t most_id, pace *, bpe_error *);
 void pair_map_clear(pair_map *, const bpe_alloc *);
 
 /* Adds merge i, all before it being added. False: the pair is there already. */
@@ -91,10 +68,6 @@ bool pair_map_add(pair_map *, size_t i);
 
 static inline uint32_t pair_map_rank(const pair_map *m, uint32_t order) {
   return order == BPE_NONE ? BPE_NONE : m->merges[order].rank;
-}
-
-static inline uint64_t hash_pair(uint32_t left, uint32_t right) {
-  return (left * HASH_K1 ^ right) * HASH_K2;
 }
 
 static inline size_t pair_map_line(const pair_map *m, uint64_t hash) {
@@ -107,7 +80,7 @@ static inline uint64_t pair_map_bit(const pair_map *m, uint64_t hash) {
 
 /* Fetches the place of a merge that will be added soon. */
 static inline void pair_map_fetch(const pair_map *m, size_t i) {
-  const size_t at = pair_map_line(m, hash_pair(m->merges[i].left, m->merges[i].right)) * PAIR_LINE;
+  const size_t at = pair_map_line(m, hash_two(m->merges[i].left, m->merges[i].right)) * PAIR_LINE;
   if (m->lines != NULL) PREFETCH(m->lines + at);
   else PREFETCH(m->slots + at);
 }
@@ -140,7 +113,7 @@ static inline uint64_t pair_word(uint32_t left, uint32_t right) {
 ** that is BPE_NONE is in no pair. */
 static inline uint32_t pair_map_find(const pair_map *m, uint32_t left, uint32_t right,
                                      uint32_t *id) {
-  const uint64_t h = hash_pair(left, right), bit = pair_map_bit(m, h);
+  const uint64_t h = hash_two(left, right), bit = pair_map_bit(m, h);
   if (!(m->filter[bit / 64] >> bit % 64 & 1)) return BPE_NONE;
   if (m->lines == NULL) {
     const pair_slot *p = pair_map_slot(m, h, left, right);

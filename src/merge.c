@@ -25,14 +25,13 @@
 #include "utf8.h"
 
 enum {
-  SHORT_PIECE = 62, /* bytes up to which an array scan wins; places fit in PLACE_BITS */
-  PLACE_BITS = 6,
-  MOST_ORDER = (1 << (32 - 6)) - 1,
   WINDOW = SHORT_PIECE - 3, /* bytes of a window, at least, and a character that it cuts */
   TAIL = 4,                 /* tokens taken back at first */
   FAN = 16,                 /* children of a tournament node */
   MAX_LEVELS = 9,           /* FAN^MAX_LEVELS > 2^32 */
-  STOP_INTERVAL = 1 << 16   /* bytes between two questions to stop */
+  STOP_INTERVAL = 1 << 16,  /* bytes between two questions to stop */
+  START_WORK = 8,           /* units, of a symbol to begin with */
+  MERGE_WORK = 64           /* and of a merge in a tournament */
 };
 
 void merge_scratch_clear(merge_scratch *m) {
@@ -46,9 +45,9 @@ void merge_scratch_clear(merge_scratch *m) {
 
 /* The same from characters, and where one is no token, from its bytes. */
 static size_t start_chars(const vocab *v, const uint8_t *s, size_t len, uint32_t *ids,
-                          uint32_t *rank, uint32_t *to) {
+                          uint32_t *rank, uint32_t *to, pace *p) {
   size_t n = 0;
-  for (size_t i = 0; i < len;) {
+  for (size_t i = 0; i < len && !pace_stopped(p, START_WORK);) {
     const size_t k = utf8_length(s + i, len - i);
     const size_t at = k == 0 ? v->n_entries : vocab_find_bytes(v, s + i, k);
     if (at != v->n_entries && !(v->entries[at].flags & ENTRY_UNUSED)) {
@@ -58,26 +57,29 @@ static size_t start_chars(const vocab *v, const uint8_t *s, size_t len, uint32_t
       for (const size_t end = i + (k == 0 ? 1 : k); i < end; i++) ids[n++] = v->byte_ids[s[i]];
     }
   }
-  for (size_t i = 0; i + 1 < n; i++) rank[i] = pair_map_find(&v->pairs, ids[i], ids[i + 1], &to[i]);
+  for (size_t i = 0; i + 1 < n && !pace_stopped(p, START_WORK); i++)
+    rank[i] = pair_map_find(&v->pairs, ids[i], ids[i + 1], &to[i]);
   return n;
 }
 
-/* The symbols of s, and the rank and result of each with the next. Returns their number. */
-static inline size_t start_symbols(const vocab *v, const uint8_t *s, size_t len, uint32_t *ids,
-                                   uint32_t *rank, uint32_t *to) {
-  if (v->chars) return start_chars(v, s, len, ids, rank, to);
-  for (size_t i = 0; i < len; i++) ids[i] = v->byte_ids[s[i]];
-  for (size_t i = 0; i + 1 < len; i++) {
-    const byte_pair p = v->byte_pairs[s[i] << 8 | s[i + 1]];
-    rank[i] = p.order;
-    to[i] = p.id;
-  }
-  return len;
+/* The same of a short piece. Apart, so that merging bytes does not pay for the pace. */
+static NEVER_INLINE size_t start_few_chars(const vocab *v, const uint8_t *s, size_t len,
+                                           uint32_t *ids, uint32_t *rank, uint32_t *to) {
+  pace nobody = {.stop = NULL};
+  return start_chars(v, s, len, ids, rank, to, &nobody);
 }
 
 size_t merge_start(const vocab *v, const uint8_t *s, size_t len, uint32_t *ids, uint32_t *rank,
-                   uint32_t *to) {
-  return start_symbols(v, s, len, ids, rank, to);
+                   uint32_t *to, pace *p) {
+  if (v->chars) return start_chars(v, s, len, ids, rank, to, p);
+  for (size_t i = 0; i < len && !pace_stopped(p, 2); i++) {
+    ids[i] = v->byte_ids[s[i]];
+    if (i + 1 == len) break;
+    const byte_pair x = v->byte_pairs[s[i] << 8 | s[i + 1]];
+    rank[i] = x.order;
+    to[i] = x.id;
+  }
+  return len;
 }
 
 /* Place of the least of r[0 .. n), the first of equals; n > 0. */
@@ -101,15 +103,14 @@ static inline uint32_t least_of_group(const uint32_t *k) {
 
 /* Symbols stand in places 1 to n, and BPE_NONE, which no pair has, in 0 and n + 1, so that each has
 ** neighbours; `live` has a bit for each place that has a symbol. A key is the order of the pair
-*that
-** begins at a place, and the place: the least key is the lowest rank, leftmost. least[] is that of
-** each GROUP of keys, so that a merge looks at the keys near it and one number for each group. */
+** that begins at a place, and the place: the least key is the lowest rank, leftmost. least[] is
+** that of each GROUP of keys, so that a merge looks at the keys near it and one number a group. */
 static size_t merge_short(const vocab *v, const uint8_t *s, size_t len, uint32_t *ids) {
   enum { PLACES = 64, GROUP = 8 };
   uint32_t symbol[PLACES], to[PLACES], key[PLACES], least[PLACES / GROUP];
-  const uint32_t none = BPE_NONE << PLACE_BITS;
+  const uint32_t none = BPE_NONE << SHORT_PLACE_BITS;
   size_t n = len;
-  if (v->chars) n = start_chars(v, s, len, symbol + 1, key + 1, to + 1);
+  if (v->chars) n = start_few_chars(v, s, len, symbol + 1, key + 1, to + 1);
   else
     for (size_t i = 0; i < n; i++) symbol[i + 1] = v->byte_ids[s[i]];
   for (size_t i = 1; i < n; i++) {
@@ -118,26 +119,28 @@ static size_t merge_short(const vocab *v, const uint8_t *s, size_t len, uint32_t
       key[i] = p.order;
       to[i] = p.id;
     }
-    key[i] = key[i] << PLACE_BITS | (uint32_t)i;
+    key[i] = key[i] << SHORT_PLACE_BITS | (uint32_t)i;
   }
   const size_t n_groups = n / GROUP + 1; /* with the keys of 0 to n, and what fills the last */
   key[0] = symbol[0] = symbol[n + 1] = BPE_NONE;
   for (size_t i = n; i < n_groups * GROUP; i++) key[i] = BPE_NONE;
-  for (size_t g = 0; g < n_groups; g++) least[g] = least_of_group(key + g * GROUP);
+  size_t group = 0;
+  do least[group] = least_of_group(key + group * GROUP);
+  while (++group < n_groups);
   uint64_t live = ~UINT64_C(0) >> (62 - n); /* 0 to n + 1 */
   for (;;) {
     uint32_t first = least[0];
     for (size_t g = 1; g < n_groups; g++) first = least_of(first, least[g]);
     if (first >= none) break;
-    const unsigned at = first & ((1u << PLACE_BITS) - 1);
+    const unsigned at = first & ((1u << SHORT_PLACE_BITS) - 1);
     const unsigned gone = at + 1 + (unsigned)__builtin_ctzll(live >> at >> 1);
     const unsigned right = gone + 1 + (unsigned)__builtin_ctzll(live >> gone >> 1);
     const unsigned left = 63 - (unsigned)__builtin_clzll(live & ((UINT64_C(1) << at) - 1));
     const uint32_t made = symbol[at] = to[at];
     live &= ~(UINT64_C(1) << gone);
     key[gone] = BPE_NONE;
-    key[at] = pair_map_find(&v->pairs, made, symbol[right], &to[at]) << PLACE_BITS | at;
-    key[left] = pair_map_find(&v->pairs, symbol[left], made, &to[left]) << PLACE_BITS | left;
+    key[at] = pair_map_find(&v->pairs, made, symbol[right], &to[at]) << SHORT_PLACE_BITS | at;
+    key[left] = pair_map_find(&v->pairs, symbol[left], made, &to[left]) << SHORT_PLACE_BITS | left;
     for (size_t g = left / GROUP; g <= gone / GROUP; g++)
       least[g] = least_of_group(key + g * GROUP);
   }
@@ -209,7 +212,9 @@ static bpe_status merge_window(const vocab *v, merge_scratch *m, const uint8_t *
   uint32_t *to = m->window, *next = to + len, *prev = next + len;
   tournament t;
   t.level[0] = prev + len;
-  const size_t n_start = start_symbols(v, s, len, ids, t.level[0], to);
+  pace p = {.stop = m->stop, .ctx = m->stop_ctx};
+  const size_t n_start = merge_start(v, s, len, ids, t.level[0], to, &p);
+  if (p.stopped) return set_stopped(e);
   for (size_t i = 0; i < n_start; i++) {
     next[i] = (uint32_t)i + 1;
     prev[i] = (uint32_t)i - 1;
@@ -219,6 +224,7 @@ static bpe_status merge_window(const vocab *v, merge_scratch *m, const uint8_t *
   for (;;) {
     const size_t i = tournament_least(&t);
     if (t.level[0][i] == BPE_NONE) break;
+    if (pace_stopped(&p, MERGE_WORK)) return set_stopped(e);
     const uint32_t gone = next[i];
     ids[i] = to[i];
     next[i] = next[gone];
@@ -249,7 +255,8 @@ static size_t whole_chars(const uint8_t *s, size_t window, size_t len) {
 
 static bpe_status merge_any(const vocab *v, merge_scratch *m, const uint8_t *s, size_t len,
                             uint32_t *ids, size_t *n, bpe_error *e) {
-  if (len > SHORT_PIECE || v->n_merges >= MOST_ORDER) return merge_window(v, m, s, len, ids, n, e);
+  if (len > SHORT_PIECE || v->n_merges >= SHORT_MOST_ORDER)
+    return merge_window(v, m, s, len, ids, n, e);
   *n = merge_short(v, s, len, ids);
   return BPE_OK;
 }

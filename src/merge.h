@@ -10,6 +10,12 @@
 
 #include "vocab.h"
 
+enum {
+  SHORT_PIECE = 62,     /* bytes up to which an array scan wins */
+  SHORT_PLACE_BITS = 6, /* a place in a short piece, from 0 to SHORT_PIECE + 1 */
+  SHORT_MOST_ORDER = (1 << (32 - SHORT_PLACE_BITS)) - 1 /* orders below this go with a place */
+};
+
 /* One caller's scratch: zero it, set alloc, use it for any number of pieces, clear it. */
 typedef struct merge_scratch {
   bpe_alloc alloc;
@@ -26,9 +32,10 @@ typedef struct merge_scratch {
 void merge_scratch_clear(merge_scratch *);
 
 /* Where merging s begins: its symbols, and the rank and result of each with the next one, which the
-** last does not have. Room for len in each; returns their number. */
+** last does not have. Room for len in each; returns their number. Of no use once the pace is
+** stopped. */
 size_t merge_start(const vocab *, const uint8_t *s, size_t len, uint32_t *ids, uint32_t *rank,
-                   uint32_t *to);
+                   uint32_t *to, pace *);
 
 /* Merges s into scratch->ids[0 .. *n - 1]. A byte that is no token and was not merged away is
 ** BPE_NONE there. len > 0. */

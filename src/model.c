@@ -80,8 +80,8 @@ bpe_name model_spelling(const bpe_model *m, const vocab_entry *t) {
   return (bpe_name){(const char *)vocab_bytes(&m->v, t), t->len};
 }
 
-static bool is_among(const bpe_name *names, size_t n, bpe_name x) {
-  for (size_t i = 0; i < n; i++)
+static bool is_among(const bpe_name *names, size_t n, bpe_name x, pace *p) {
+  for (size_t i = 0; i < n && !pace_stopped(p, 2); i++)
     if (names[i].len == x.len && memcmp(names[i].text, x.text, x.len) == 0) return true;
   return false;
 }
@@ -96,9 +96,11 @@ typedef struct wanted {
   bool literal; /* names are looked for as they are spelled, whatever their flags */
 } wanted;
 
-static bool is_wanted(const wanted *w, const bpe_model *m, const vocab_entry *t) {
-  return (w->kinds >> t->kind & 1) && !is_among(w->except, w->n_except, model_spelling(m, t));
+static bool is_wanted(const wanted *w, const bpe_model *m, const vocab_entry *t, pace *p) {
+  return (w->kinds >> t->kind & 1) && !is_among(w->except, w->n_except, model_spelling(m, t), p);
 }
+
+enum { NAME_WORK = 64 }; /* units, of a name besides its bytes */
 
 /* A finder under way: names, and those that are looked for after normalization. */
 typedef struct filling {
@@ -119,16 +121,19 @@ static bpe_status add_name(const bpe_model *m, filling *f, bpe_name x, uint32_t 
 
 static bpe_status fill_finder(const bpe_model *m, const wanted *w, filling *f, bpe_error *e) {
   const vocab *v = &m->v;
+  pace p = pace_of(&m->alloc);
   bpe_status st = BPE_OK;
   for (size_t i = 0; i < w->n && st == BPE_OK; i++) {
     unsigned flags = 0;
     const uint32_t id = special_id(m->specials, w->names[i].text, w->names[i].len, &flags);
     st = add_name(m, f, w->names[i], id, w->literal ? 0 : flags, e);
+    if (st == BPE_OK) st = pace_add(&p, NAME_WORK + w->names[i].len, e);
   }
   for (size_t i = 0; i < v->n_named && st == BPE_OK; i++) {
     const vocab_entry *t = &v->entries[v->named[i]];
-    if (is_wanted(w, m, t))
+    if (is_wanted(w, m, t, &p))
       st = add_name(m, f, model_spelling(m, t), t->id, w->literal ? 0 : t->flags, e);
+    if (st == BPE_OK) st = pace_add(&p, NAME_WORK + t->len, e);
   }
   return st;
 }
@@ -139,15 +144,15 @@ static bpe_status make_finder(const bpe_model *m, const wanted *w, bpe_error *e,
   bpe_status st = special_new(&m->alloc, e, &f.now);
   if (st == BPE_OK) st = special_new(&m->alloc, e, &f.late);
   if (st == BPE_OK) st = fill_finder(m, w, &f, e);
+  if (st == BPE_OK) st = special_seal(f.now, e);
+  if (st == BPE_OK) st = special_seal(f.late, e);
   normal_clear(&f.normal);
   if (st != BPE_OK) {
     bpe_finder_free(f.now);
     bpe_finder_free(f.late);
     return st;
   }
-  special_seal(f.now);
   if (f.any_late) {
-    special_seal(f.late);
     special_set_late(f.now, f.late);
   } else {
     bpe_finder_free(f.late);

@@ -40,35 +40,64 @@ static void put_string(bpe_buffer *b, const void *s, size_t len) {
   bpe_buffer_append(b, s, len);
 }
 
-static void put_entries(bpe_buffer *b, const vocab *v) {
+enum { ROW_WORK = 16, HASH_WORK = 4 }; /* units, of an entry or merge, and of a hashed byte */
+
+static bpe_status put_entries(bpe_buffer *b, const vocab *v, pace *p, bpe_error *e) {
+  bpe_status st = BPE_OK;
   uint32_t before = 0;
   put_number(b, v->n_entries);
-  for (size_t i = 0; i < v->n_entries; i++) {
+  for (size_t i = 0; i < v->n_entries && st == BPE_OK; i++) {
     const vocab_entry *t = &v->entries[i];
     put_number(b, t->id - before);
     put_number(b, t->kind);
     put_string(b, vocab_bytes(v, t), t->len);
     before = t->id;
+    st = pace_add(p, ROW_WORK + t->len / 4, e);
   }
+  return st;
 }
 
-static void put_merges(bpe_buffer *b, const vocab *v) {
+static bpe_status put_merges(bpe_buffer *b, const vocab *v, pace *p, bpe_error *e) {
+  bpe_status st = BPE_OK;
   uint32_t before = 0;
   put_number(b, v->n_merges);
   put_number(b, v->counts != NULL);
-  for (size_t i = 0; i < v->n_merges; i++) {
+  for (size_t i = 0; i < v->n_merges && st == BPE_OK; i++) {
     const vocab_merge *x = &v->merges[i];
     put_number(b, x->rank - before);
     put_number(b, x->left);
     put_number(b, x->right);
     put_number(b, x->id);
     before = x->rank;
+    st = pace_add(p, ROW_WORK, e);
   }
-  for (size_t i = 0; i < v->n_merges && v->counts != NULL; i++) put_number(b, v->counts[i]);
+  for (size_t i = 0; i < v->n_merges && v->counts != NULL && st == BPE_OK; i++) {
+    put_number(b, v->counts[i]);
+    st = pace_add(p, ROW_WORK, e);
+  }
+  return st;
+}
+
+static bpe_status checksum(pace *p, const uint8_t *bytes, size_t len, bpe_error *e,
+                           uint8_t out[CHECKSUM]) {
+  enum { PART = 1 << 16 };
+  sha256 h;
+  sha256_init(&h);
+  for (size_t i = 0; i < len;) {
+    const size_t n = len - i < PART ? len - i : PART;
+    sha256_add(&h, bytes + i, n);
+    i += n;
+    const bpe_status st = pace_add(p, n * HASH_WORK, e);
+    if (st != BPE_OK) return st;
+  }
+  sha256_end(&h, out);
+  return BPE_OK;
 }
 
 bpe_status bpe_model_write(const bpe_model *m, bpe_error *e, bpe_buffer *out) {
   const size_t start = out->len;
+  pace p = pace_of(&m->alloc);
+  uint8_t sum[CHECKSUM];
   bpe_buffer settings;
   bpe_buffer_init(&settings, &m->alloc, 0);
   bpe_status st = bpe_model_settings(m, e, &settings);
@@ -78,17 +107,13 @@ bpe_status bpe_model_write(const bpe_model *m, bpe_error *e, bpe_buffer *out) {
     put_string(out, settings.bytes, settings.len);
     put_string(out, m->pattern->text, m->pattern->len);
     put_string(out, m->stats, m->stats_len);
-    put_entries(out, &m->v);
-    put_merges(out, &m->v);
-    st = buffer_status(out, e);
+    st = put_entries(out, &m->v, &p, e);
+    if (st == BPE_OK) st = put_merges(out, &m->v, &p, e);
+    if (st == BPE_OK) st = buffer_status(out, e);
   }
   bpe_buffer_clear(&settings);
+  if (st == BPE_OK) st = checksum(&p, out->bytes + start, out->len - start, e, sum);
   if (st != BPE_OK) return st;
-  uint8_t sum[CHECKSUM];
-  sha256 h;
-  sha256_init(&h);
-  sha256_add(&h, out->bytes + start, out->len - start);
-  sha256_end(&h, sum);
   bpe_buffer_append(out, sum, CHECKSUM);
   return buffer_status(out, e);
 }
@@ -133,7 +158,7 @@ static const uint8_t *get_string(reader *r, size_t *len) {
 static void get_entries(reader *r, bpe_builder *b) {
   uint64_t id = 0;
   const uint64_t n = get_number(r, r->end - r->at);
-  for (uint64_t i = 0; i < n && r->status == BPE_OK; i++) {
+  for (uint64_t i = 0; i < n && r->status == BPE_OK && !builder_failed(b); i++) {
     size_t len;
     id += get_number(r, BPE_NONE);
     const uint64_t kind = get_number(r, BPE_ADDED);
@@ -143,14 +168,17 @@ static void get_entries(reader *r, bpe_builder *b) {
   }
 }
 
-static void get_merges(reader *r, bpe_builder *b) {
+static void get_merges(reader *r, bpe_builder *b, pace *p) {
   const uint64_t n = get_number(r, r->end - r->at);
   const uint64_t has_counts = get_number(r, 1);
   reader counts = *r;
-  for (uint64_t i = 0; i < n && has_counts != 0 && counts.status == BPE_OK; i++)
+  for (uint64_t i = 0; i < n && has_counts != 0 && counts.status == BPE_OK; i++) {
+    if (pace_stopped(p, ROW_WORK)) counts.status = set_stopped(r->e);
     for (int k = 0; k < 4; k++) (void)get_number(&counts, BPE_NONE);
+  }
   uint64_t rank = 0;
   for (uint64_t i = 0; i < n && r->status == BPE_OK && counts.status == BPE_OK; i++) {
+    if (builder_failed(b)) break;
     rank += get_number(r, BPE_NONE);
     const uint32_t left = (uint32_t)get_number(r, BPE_NONE);
     const uint32_t right = (uint32_t)get_number(r, BPE_NONE);
@@ -163,7 +191,7 @@ static void get_merges(reader *r, bpe_builder *b) {
   if (has_counts && r->status == BPE_OK) *r = counts;
 }
 
-static bpe_status get_model(reader *r, bpe_builder *b) {
+static bpe_status get_model(reader *r, bpe_builder *b, pace *p) {
   size_t settings_len, pattern_len, stats_len;
   const uint8_t *settings = get_string(r, &settings_len);
   const uint8_t *pattern = get_string(r, &pattern_len);
@@ -172,7 +200,8 @@ static bpe_status get_model(reader *r, bpe_builder *b) {
   bpe_builder_settings(b, (const char *)pattern, pattern_len, (const char *)settings, settings_len);
   if (stats_len != 0) bpe_builder_stats(b, (const char *)stats, stats_len);
   get_entries(r, b);
-  get_merges(r, b);
+  get_merges(r, b, p);
+  if (builder_failed(b)) return BPE_OK; /* finish says why */
   if (r->status == BPE_OK && r->at != r->end) bad(r, "has more than a model");
   return r->status;
 }
@@ -190,15 +219,14 @@ bpe_status bpe_model_parse(const bpe_alloc *a, const void *bytes, size_t len, bp
   if (len < r.at + CHECKSUM) return set_error(e, BPE_BADMODEL, len, "model: ends too early");
   r.end = len - CHECKSUM;
   uint8_t sum[CHECKSUM];
-  sha256 h;
-  sha256_init(&h);
-  sha256_add(&h, bytes, r.end);
-  sha256_end(&h, sum);
+  pace p = pace_of(a);
+  const bpe_status st = checksum(&p, r.bytes, r.end, e, sum);
+  if (st != BPE_OK) return st;
   if (memcmp(sum, r.bytes + r.end, CHECKSUM) != 0)
     return set_error(e, BPE_BADMODEL, r.end, "model: damaged or cut short: wrong checksum");
   bpe_builder *b = bpe_builder_new(a);
   if (b == NULL) return set_nomem(e);
-  if (get_model(&r, b) != BPE_OK) {
+  if (get_model(&r, b, &p) != BPE_OK) {
     bpe_builder_free(b);
     return r.status;
   }

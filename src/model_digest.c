@@ -21,13 +21,29 @@
 
 /* Numbers are small and many: they are gathered before they are hashed. */
 typedef struct gather {
+  pace pace;
+  bpe_status status; /* BPE_STOPPED: the rest is left out */
+  bpe_error *e;
   sha256 hash;
   uint8_t bytes[512];
   size_t n;
 } gather;
 
+enum { HASH_WORK = 4 }; /* units for a byte */
+
+/* Hashes bytes of any number, part by part. */
+static void hash(gather *g, const uint8_t *s, size_t len) {
+  enum { PART = 1 << 16 };
+  for (size_t i = 0; i < len && g->status == BPE_OK;) {
+    const size_t n = len - i < PART ? len - i : PART;
+    sha256_add(&g->hash, s + i, n);
+    i += n;
+    g->status = pace_add(&g->pace, n * HASH_WORK, g->e);
+  }
+}
+
 static void flush(gather *g) {
-  sha256_add(&g->hash, g->bytes, g->n);
+  hash(g, g->bytes, g->n);
   g->n = 0;
 }
 
@@ -41,16 +57,17 @@ static void add_string(gather *g, const void *s, size_t len) {
   add_number(g, len);
   if (len > sizeof g->bytes - g->n) flush(g);
   if (len > sizeof g->bytes) {
-    sha256_add(&g->hash, s, len);
+    hash(g, s, len);
     return;
   }
   memcpy(g->bytes + g->n, s, len);
   g->n += len;
 }
 
-void bpe_model_digest(const bpe_model *m, uint8_t out[32]) {
+bpe_status bpe_model_digest(const bpe_model *m, bpe_error *e, uint8_t out[32]) {
   const vocab *v = &m->v;
-  gather g = {.n = 0};
+  gather g = {.pace = pace_of(&m->alloc), .e = e};
+  memset(out, 0, 32);
   sha256_init(&g.hash);
   add_string(&g, "bpe1", 4);
   add_string(&g, m->settings, m->settings_len);
@@ -59,14 +76,14 @@ void bpe_model_digest(const bpe_model *m, uint8_t out[32]) {
   if (scanner != NULL) add_string(&g, scanner, strlen(scanner));
   else add_string(&g, p->text, p->len);
   add_number(&g, v->n_entries);
-  for (size_t i = 0; i < v->n_entries; i++) {
+  for (size_t i = 0; i < v->n_entries && g.status == BPE_OK; i++) {
     const vocab_entry *t = &v->entries[i];
     add_number(&g, t->id);
     add_number(&g, t->kind);
     add_string(&g, vocab_bytes(v, t), t->len);
   }
   add_number(&g, v->n_merges);
-  for (size_t i = 0; i < v->n_merges; i++) {
+  for (size_t i = 0; i < v->n_merges && g.status == BPE_OK; i++) {
     const vocab_merge *x = &v->merges[i];
     add_number(&g, i > 0 && x->rank == x[-1].rank);
     add_number(&g, x->left);
@@ -74,5 +91,6 @@ void bpe_model_digest(const bpe_model *m, uint8_t out[32]) {
     add_number(&g, x->id);
   }
   flush(&g);
-  sha256_end(&g.hash, out);
+  if (g.status == BPE_OK) sha256_end(&g.hash, out);
+  return g.status;
 }

@@ -13,8 +13,16 @@
 #include <string.h>
 #include <utf8proc.h>
 
-enum { MAX_STEPS = 16, STOP_INTERVAL = 1 << 16, SMALL_RUN = 16 };
-enum { MAX_DECOMPOSED = 32 }; /* code points that one becomes; U+FDFA becomes 18 */
+enum { MAX_STEPS = 16, SMALL_RUN = 16 };
+
+/* A segment of more code points is composed one pair at a time, which can be stopped. */
+enum { LONG_SEGMENT = 1 << 14 };
+
+enum { CHAR_WORK = 8, EDIT_WORK = 4 }; /* units */
+enum { MAX_DECOMPOSED = 32 };          /* code points that one becomes; U+FDFA becomes 18 */
+
+/* A text may become so many times as long, and this much longer. */
+enum { MOST_GROWTH = 64, GROWTH_ROOM = 1 << 16 };
 
 typedef enum step_kind { STEP_FORM, STEP_REPLACE, STEP_PREPEND, STEP_PREFIX_SPACE } step_kind;
 
@@ -59,6 +67,7 @@ typedef struct normal_stage {
   edit *edits; /* owned, rising */
   size_t n_edits, edits_cap;
   size_t copied; /* the input up to here is in the output */
+  size_t most;   /* bytes of the output, before what is copied at the end */
   size_t cursor; /* edit of the last question */
 } normal_stage;
 
@@ -231,26 +240,28 @@ void normalizer_write_hf(const normalizer *n, bool marks, bpe_buffer *out) {
 
 /* ---- Output of one step -------------------------------------------------------------------- */
 
-static bool append(normal_stage *g, const bpe_alloc *a, const void *bytes, size_t n) {
+static bpe_status append(normal_text *t, normal_stage *g, const void *bytes, size_t n,
+                         bpe_error *e) {
   size_t need;
-  if (!size_add(g->len, n, &need) || !mem_grow(a, (void **)&g->bytes, &g->cap, need, 1))
-    return false;
-  if (n != 0) memcpy(g->bytes + g->len, bytes, n);
-  g->len = need;
-  return true;
+  if (!size_add(g->len, n, &need) || !mem_grow(&t->alloc, (void **)&g->bytes, &g->cap, need, 1))
+    return set_nomem(e);
+  const bpe_status st = pace_copy(&t->pace, g->bytes + g->len, bytes, n, e);
+  if (st == BPE_OK) g->len = need;
+  return st;
 }
 
 /* s[from .. to) becomes the n bytes. */
-static bpe_status add_edit(normal_stage *g, const bpe_alloc *a, const uint8_t *s, size_t from,
+static bpe_status add_edit(normal_text *t, normal_stage *g, const uint8_t *s, size_t from,
                            size_t to, const void *bytes, size_t n, bpe_error *e) {
-  if (!append(g, a, s + g->copied, from - g->copied)) return set_nomem(e);
+  bpe_status st = append(t, g, s + g->copied, from - g->copied, e);
   const size_t start = g->len;
-  if (!append(g, a, bytes, n) ||
-      !mem_grow(a, (void **)&g->edits, &g->edits_cap, g->n_edits + 1, sizeof *g->edits))
+  if (st == BPE_OK) st = append(t, g, bytes, n, e);
+  if (st != BPE_OK) return st;
+  if (!mem_grow(&t->alloc, (void **)&g->edits, &g->edits_cap, g->n_edits + 1, sizeof *g->edits))
     return set_nomem(e);
   g->edits[g->n_edits++] = (edit){from, to, start, g->len};
   g->copied = to;
-  return BPE_OK;
+  return pace_add(&t->pace, EDIT_WORK, e);
 }
 
 /* ---- Unicode forms ------------------------------------------------------------------------- */
@@ -288,21 +299,24 @@ static bool is_stable(const form *f, int32_t cp) {
 
 /* Sorts each run of marks by combining class, keeping the order of equals. There is room for n
 ** more behind p[n]. */
-static void sort_marks(int32_t *p, size_t n) {
-  for (size_t i = 0; i < n;) {
+static void sort_marks(int32_t *p, size_t n, pace *work) {
+  for (size_t i = 0; i < n && !work->stopped;) {
     size_t end = i;
-    while (end < n && utf8proc_get_property(p[end])->combining_class != 0) end++;
+    while (end < n && utf8proc_get_property(p[end])->combining_class != 0 &&
+           !pace_stopped(work, CHAR_WORK))
+      end++;
     if (end - i > SMALL_RUN) {
       size_t start[256] = {0}, sum = 0;
-      for (size_t k = i; k < end; k++) start[utf8proc_get_property(p[k])->combining_class & 255]++;
+      for (size_t k = i; k < end && !pace_stopped(work, CHAR_WORK); k++)
+        start[utf8proc_get_property(p[k])->combining_class & 255]++;
       for (int c = 0; c < 256; c++) {
         const size_t here = start[c];
         start[c] = sum;
         sum += here;
       }
-      for (size_t k = i; k < end; k++)
+      for (size_t k = i; k < end && !pace_stopped(work, CHAR_WORK); k++)
         p[n + start[utf8proc_get_property(p[k])->combining_class & 255]++] = p[k];
-      memcpy(p + i, p + n, (end - i) * sizeof *p);
+      (void)pace_copy(work, p + i, p + n, (end - i) * sizeof *p, NULL);
     } else {
       for (size_t k = i + 1; k < end; k++) {
         const int32_t x = p[k];
@@ -321,6 +335,28 @@ static size_t put_char(uint8_t *to, int32_t cp) {
   return (size_t)utf8proc_encode_char(cp, to);
 }
 
+/* Composes a long segment in place; returns its new length. By the definition: a code point joins
+** the last starter if nothing between them has a class as high as its own, or none at all. */
+static size_t compose_long(int32_t *p, size_t n, pace *work) {
+  size_t to = 0, starter = SIZE_MAX;
+  int highest = -1; /* class since the starter */
+  for (size_t i = 0; i < n && !pace_stopped(work, CHAR_WORK); i++) {
+    const int class = utf8proc_get_property(p[i])->combining_class;
+    if (starter != SIZE_MAX && class > highest) {
+      int32_t pair[2] = {p[starter], p[i]};
+      pace_stopped(work, CHAR_WORK);
+      if (utf8proc_normalize_utf32(pair, 2, UTF8PROC_COMPOSE | UTF8PROC_STABLE) == 1) {
+        p[starter] = pair[0];
+        continue;
+      }
+    }
+    if (class == 0) starter = to;
+    highest = class == 0 ? -1 : class > highest ? class : highest;
+    p[to++] = p[i];
+  }
+  return to;
+}
+
 /* Normalizes the segment s[from .. to) and, if that changes it, adds the edit. */
 static bpe_status normalize_segment(normal_text *t, normal_stage *g, const form *f,
                                     const uint8_t *s, size_t from, size_t to, bpe_error *e) {
@@ -335,51 +371,57 @@ static bpe_status normalize_segment(normal_text *t, normal_stage *g, const form 
         utf8proc_decompose_char(cp, t->points + n, MAX_DECOMPOSED, f->options, &class);
     if (got < 0 || got > MAX_DECOMPOSED) t->points[n++] = cp;
     else n += (size_t)got;
+    const bpe_status st = pace_add(&t->pace, 2 * CHAR_WORK, e);
+    if (st != BPE_OK) return st;
   }
-  sort_marks(t->points, n);
-  if (f->compose)
+  sort_marks(t->points, n, &t->pace);
+  if (f->compose && n > LONG_SEGMENT) n = compose_long(t->points, n, &t->pace);
+  else if (f->compose)
     n = (size_t)utf8proc_normalize_utf32(t->points, (utf8proc_ssize_t)n,
                                          UTF8PROC_COMPOSE | UTF8PROC_STABLE);
   uint8_t bytes[4];
   size_t same = from; /* source that agrees so far */
   size_t i = 0;
   for (; i < n; i++) {
+    const bpe_status st = pace_add(&t->pace, CHAR_WORK, e);
+    if (st != BPE_OK) return st;
     const size_t k = put_char(bytes, t->points[i]);
     if (k > to - same || memcmp(s + same, bytes, k) != 0) break;
     same += k;
   }
   if (i == n && same == to) return BPE_OK;
-  const bpe_status st = add_edit(g, &t->alloc, s, from, to, NULL, 0, e);
-  if (st != BPE_OK) return st;
-  for (i = 0; i < n; i++)
-    if (!append(g, &t->alloc, bytes, put_char(bytes, t->points[i]))) return set_nomem(e);
-  g->edits[g->n_edits - 1].out_to = g->len;
-  return BPE_OK;
+  bpe_status st = add_edit(t, g, s, from, to, NULL, 0, e);
+  for (i = 0; i < n && st == BPE_OK; i++) {
+    st = append(t, g, bytes, put_char(bytes, t->points[i]), e);
+    if (st == BPE_OK) st = pace_add(&t->pace, CHAR_WORK, e);
+  }
+  if (st == BPE_OK) g->edits[g->n_edits - 1].out_to = g->len;
+  return st;
 }
 
 /* One well-formed run, s[from .. to). */
 static bpe_status form_run(normal_text *t, normal_stage *g, const form *f, const uint8_t *s,
                            size_t from, size_t to, bpe_error *e) {
-  size_t asked = from;
   for (size_t i = from; i < to;) {
     size_t k;
+    bpe_status st = pace_add(&t->pace, 2, e);
+    if (st != BPE_OK) return st;
     if (s[i] < 0x80 && (i + 1 == to || s[i + 1] < 0x80)) { /* nothing can follow it in */
       i++;
       continue;
     }
     const int32_t first = (int32_t)utf8_decode(s + i, &k);
     size_t end = i + k;
-    while (end < to && !begins_segment(f, (int32_t)utf8_decode(s + end, &k))) end += k;
+    while (end < to && !begins_segment(f, (int32_t)utf8_decode(s + end, &k)) &&
+           !pace_stopped(&t->pace, CHAR_WORK))
+      end += k;
+    if ((st = pace_add(&t->pace, CHAR_WORK, e)) != BPE_OK) return st;
     const bool alone = end == i + (size_t)utf8_length(s + i, to - i);
     if (!alone || !is_stable(f, first)) {
-      const bpe_status st = normalize_segment(t, g, f, s, i, end, e);
+      st = normalize_segment(t, g, f, s, i, end, e);
       if (st != BPE_OK) return st;
     }
     i = end;
-    if (t->stop != NULL && i - asked >= STOP_INTERVAL) {
-      asked = i;
-      if (t->stop(t->stop_ctx)) return set_error(e, BPE_STOPPED, i, "interrupted");
-    }
   }
   return BPE_OK;
 }
@@ -388,27 +430,41 @@ static bpe_status apply_form(normal_text *t, normal_stage *g, const form *f, con
                              size_t len, bpe_error *e) {
   bpe_status st = BPE_OK;
   for (size_t i = 0; i < len && st == BPE_OK;) {
-    const size_t run = utf8_valid_run(s + i, len - i);
-    st = form_run(t, g, f, s, i, i + run, e);
+    const size_t run = utf8_paced_valid_run(&t->pace, s + i, len - i);
+    if ((st = pace_add(&t->pace, 0, e)) == BPE_OK) st = form_run(t, g, f, s, i, i + run, e);
     i += run;
-    i += utf8_malformed_run(s + i, len - i);
+    if (st == BPE_OK) i += utf8_paced_malformed_run(&t->pace, s + i, len - i);
+    if (st == BPE_OK) st = pace_add(&t->pace, 0, e);
   }
   return st;
 }
 
 /* ---- Strings ------------------------------------------------------------------------------- */
 
+/* Replacements that make a text longer and longer, step by step, could make it any length. */
+static bpe_status check_growth(const normal_stage *g, size_t at, const step *x, bpe_error *e) {
+  if (x->to_len <= g->most && g->len + (at - g->copied) <= g->most - x->to_len) return BPE_OK;
+  return set_error(e, BPE_BADTEXT, at, "normalized text is more than %d times as long",
+                   MOST_GROWTH);
+}
+
 static bpe_status apply_replace(normal_text *t, normal_stage *g, const step *x, const uint8_t *s,
                                 size_t len, bpe_error *e) {
+  enum { PART = 1 << 16 };
   for (size_t i = 0; len - i >= x->from_len;) {
-    const uint8_t *p = memchr(s + i, (uint8_t)x->from[0], len - i - (x->from_len - 1));
-    if (p == NULL) break;
-    i = (size_t)(p - s);
+    const size_t places = len - i - (x->from_len - 1), part = places < PART ? places : PART;
+    const uint8_t *p = memchr(s + i, (uint8_t)x->from[0], part);
+    const size_t passed = p == NULL ? part : (size_t)(p - s) - i;
+    bpe_status st = pace_add(&t->pace, 4 + passed / 4, e);
+    if (st != BPE_OK) return st;
+    i += passed;
+    if (p == NULL) continue;
     if (memcmp(p, x->from, x->from_len) != 0) {
       i++;
       continue;
     }
-    const bpe_status st = add_edit(g, &t->alloc, s, i, i + x->from_len, x->to, x->to_len, e);
+    st = check_growth(g, i, x, e);
+    if (st == BPE_OK) st = add_edit(t, g, s, i, i + x->from_len, x->to, x->to_len, e);
     if (st != BPE_OK) return st;
     i += x->from_len;
   }
@@ -427,15 +483,17 @@ static bpe_status apply_step(normal_text *t, normal_stage *g, const step *x, con
     break;
   case STEP_PREPEND: break;
   }
-  return len == 0 ? BPE_OK : add_edit(g, &t->alloc, s, 0, 0, x->to, x->to_len, e);
+  return len == 0 ? BPE_OK : add_edit(t, g, s, 0, 0, x->to, x->to_len, e);
 }
 
 bpe_status normal_apply(normal_text *t, const normalizer *n, const uint8_t *s, size_t len,
                         bpe_error *e) {
   t->text = s;
   t->len = len;
+  t->pace = (pace){.stop = t->stop, .ctx = t->stop_ctx};
   t->changed = false;
   t->n_used = 0;
+  const size_t most = len < SIZE_MAX / MOST_GROWTH / 2 ? MOST_GROWTH * len + GROWTH_ROOM : SIZE_MAX;
   if (t->n_stages < n->n) {
     normal_stage *stages = mem_zero(&t->alloc, n->n, sizeof *stages);
     if (stages == NULL) return set_nomem(e);
@@ -446,11 +504,12 @@ bpe_status normal_apply(normal_text *t, const normalizer *n, const uint8_t *s, s
   }
   for (size_t i = 0; i < n->n; i++) {
     normal_stage *g = &t->stages[t->n_used];
+    g->most = most;
     g->len = g->n_edits = g->copied = g->cursor = 0;
-    const bpe_status st = apply_step(t, g, &n->steps[i], t->text, t->len, e);
+    bpe_status st = apply_step(t, g, &n->steps[i], t->text, t->len, e);
     if (st != BPE_OK) return st;
     if (g->n_edits == 0) continue;
-    if (!append(g, &t->alloc, t->text + g->copied, t->len - g->copied)) return set_nomem(e);
+    if ((st = append(t, g, t->text + g->copied, t->len - g->copied, e)) != BPE_OK) return st;
     t->text = g->bytes;
     t->len = g->len;
     t->changed = true;
@@ -459,10 +518,10 @@ bpe_status normal_apply(normal_text *t, const normalizer *n, const uint8_t *s, s
   return BPE_OK;
 }
 
-static size_t place_in_input(normal_stage *g, size_t at) {
+static size_t place_in_input(normal_stage *g, size_t at, pace *p) {
   size_t k = g->cursor;
-  while (k + 1 < g->n_edits && g->edits[k + 1].out_from <= at) k++;
-  while (k > 0 && at < g->edits[k].out_from) k--;
+  while (k + 1 < g->n_edits && g->edits[k + 1].out_from <= at && !pace_stopped(p, 1)) k++;
+  while (k > 0 && at < g->edits[k].out_from && !pace_stopped(p, 1)) k--;
   g->cursor = k;
   const edit *x = &g->edits[k];
   if (at <= x->out_from && (at < x->out_from || x->out_from < x->out_to || x->from == x->to))
@@ -471,7 +530,7 @@ static size_t place_in_input(normal_stage *g, size_t at) {
 }
 
 size_t normal_source(normal_text *t, size_t at) {
-  for (size_t i = t->n_used; i-- > 0;) at = place_in_input(&t->stages[i], at);
+  for (size_t i = t->n_used; i-- > 0;) at = place_in_input(&t->stages[i], at, &t->pace);
   return at;
 }
 

@@ -52,11 +52,13 @@ typedef struct normal_text {
   size_t points_cap;
   int (*stop)(void *ctx); /* as in bpe_walk_options */
   void *stop_ctx;
+  pace pace; /* of the latest normal_apply and what was asked of its result */
 } normal_text;
 
 bpe_status normal_apply(normal_text *, const normalizer *, const uint8_t *s, size_t len,
                         bpe_error *);
-/* Place in the source of a place in the result. Asked in rising order. */
+/* Place in the source of a place in the result. Asked in rising order. Of no use once the pace is
+** stopped. */
 size_t normal_source(normal_text *, size_t at);
 void normal_clear(normal_text *);
 

@@ -2,7 +2,6 @@
 #include "pieces.h"
 
 enum {
-  LINE = 64,
   LEAST_LINES = 4,
   LEAST_POOL = 4 * PIECES_LONGEST * PACKED,
   POOL_PARTS = 8, /* of the ring, made free one at a time */
@@ -32,13 +31,13 @@ bool pieces_init(piece_table *t, const bpe_alloc *a, const vocab *v, size_t byte
   t->n_lines = bytes > pool ? (bytes - pool) / sizeof *t->lines : 0;
   if (t->n_lines < LEAST_LINES) t->n_lines = LEAST_LINES;
   if (t->n_lines > UINT32_MAX) return false;
-  t->block = mem_zero(a, t->n_lines * sizeof *t->lines + LINE, 1);
+  t->block = mem_zero(a, t->n_lines * sizeof *t->lines + CACHE_LINE, 1);
   t->pool = mem_new(a, pool + PACKED_SLACK, 1);
   if (t->block == NULL || t->pool == NULL) {
     pieces_clear(t);
     return false;
   }
-  t->lines = (piece_line *)(((uintptr_t)t->block + LINE - 1) & ~(uintptr_t)(LINE - 1));
+  t->lines = cache_aligned(t->block);
   return true;
 }
 
@@ -72,40 +71,17 @@ piece_key pieces_key(const piece_text *x, size_t at, size_t len) {
   return len <= KEY_BYTES ? key_short(readable(x, at), len) : key_long(x->bytes + at, len);
 }
 
-/* n, scaled by the upper half of the hash as a fraction. */
-static inline uint32_t scaled(uint64_t hash, size_t n) {
-  return (uint32_t)(((hash >> 32) * n) >> 32);
+static inline size_t first_line(const piece_table *t, piece_key k) {
+  return hash_scaled(key_hash(k), t->n_lines);
 }
 
-static inline uint32_t first_line(const piece_table *t, piece_key k) {
-  return scaled(key_hash(k), t->n_lines);
-}
-
-static inline uint32_t second_line(const piece_table *t, piece_key k) {
-  return scaled((key_hash(k) ^ k.high) * HASH_K2, t->n_lines);
+static inline size_t second_line(const piece_table *t, piece_key k) {
+  return hash_scaled((key_hash(k) ^ k.high) * KEY_FACTOR_HIGH, t->n_lines);
 }
 
 /* The place of this key in its line; PIECES_WAYS: it is not there. */
 static ALWAYS_INLINE unsigned place_in(const piece_line *line, const piece_key *k) {
-#ifdef HAVE_SSE2
-  const __m128i key = _mm_loadu_si128((const __m128i *)(const void *)k);
-  const __m128i *const keys = (const __m128i *)(const void *)line->keys;
-  const __m128i a = _mm_cmpeq_epi32(_mm_load_si128(keys), key);
-  const __m128i b = _mm_cmpeq_epi32(_mm_load_si128(keys + 1), key);
-  const __m128i c = _mm_cmpeq_epi32(_mm_load_si128(keys + 2), key);
-  /* Four bits for each key, all set where it is the one. */
-  const __m128i all = _mm_packs_epi16(_mm_packs_epi32(a, b), _mm_packs_epi32(c, c));
-  const unsigned m = (unsigned)_mm_movemask_epi8(all);
-  const unsigned found = (m & m >> 1 & m >> 2 & m >> 3 & 0x111) | 0x1000;
-  return (unsigned)__builtin_ctz(found) >> 2;
-#else
-  unsigned at = PIECES_WAYS;
-  for (unsigned i = PIECES_WAYS; i-- > 0;) {
-    const piece_key *x = &line->keys[i];
-    at = ((x->low ^ k->low) | (x->high ^ k->high)) == 0 ? i : at;
-  }
-  return at;
-#endif
+  return key_place(line->keys, k);
 }
 
 #ifdef HAVE_AVX2
@@ -242,7 +218,7 @@ void pieces_collect(const piece_table *t, piece_batch *b, const piece_text *x, s
       if (len > KEY_BYTES) b->longs[b->n_long++] = (uint32_t)(p - b->probes);
       p->key = other_key(x, at, len);
     }
-    p->line = lines + scaled(key_hash(p->key), n_lines);
+    p->line = lines + hash_scaled(key_hash(p->key), n_lines);
     PREFETCH(p->line);
     at = stop;
   }
@@ -347,16 +323,17 @@ uint64_t pieces_lookup(const piece_table *t, piece_batch *b) {
     b->missed[still++] = i;
   }
   b->n_missed = still;
+  memset(b->values + b->n, 0, PIECES_WIDE * sizeof *b->values);
   return sum;
 }
 
 /* ---- Filling ------------------------------------------------------------------------------ */
 
 /* An empty place in this line, or PIECES_WAYS. */
-static unsigned empty_in(const piece_line *line) {
-  unsigned at = 0;
-  while (at < PIECES_WAYS && line->values[at] != 0) at++;
-  return at;
+static inline unsigned empty_in(const piece_line *line) {
+  const unsigned empty = (unsigned)(line->values[0] == 0) | (unsigned)(line->values[1] == 0) << 1 |
+                         (unsigned)(line->values[2] == 0) << 2 | 1u << PIECES_WAYS;
+  return (unsigned)__builtin_ctz(empty);
 }
 
 /* Moves some piece of a full line to its other line, if that has room. The place it leaves, or
@@ -399,20 +376,20 @@ static void put(piece_table *t, piece_key k, uint32_t value) {
   line->values[at] = value;
 }
 
-void pieces_add(piece_table *t, const piece_text *x, piece_key k, size_t at, size_t len,
-                const uint32_t *ids, size_t n, bool keep) {
+void pieces_add(piece_table *t, piece_key k, const uint8_t *s, size_t len, const uint32_t *ids,
+                size_t n, bool keep) {
   if (len > PIECES_LONGEST || n == 0 || n > UINT8_MAX) return;
   uint32_t rest = NO_IDS;
-  for (size_t i = 0; i < n; i++) keep = keep && ids[i] < NO_IDS;
+  for (size_t i = 0; keep && i < n; i++) keep = ids[i] < NO_IDS;
   if (len > KEY_BYTES) {
     if (keep) {
       rest = put_ids(t, ids, n) | HAS_IDS;
     } else {
       rest = take(t, (uint32_t)len);
-      memcpy(t->pool + rest, x->bytes + at, len);
+      memcpy(t->pool + rest, s, len);
     }
   } else if (n == 1) {
-    if (ids[0] < NO_IDS) rest = ids[0];
+    if (ids != NULL && ids[0] < NO_IDS) rest = ids[0];
   } else if (keep) {
     rest = put_ids(t, ids, n);
   }

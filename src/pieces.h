@@ -1,8 +1,7 @@
 /* pieces.h - a bounded table of pieces and the ids that they became, for one coder.
 **
 ** A piece of up to 15 bytes is its own key (key.h), so no bytes are followed to tell it from
-*others.
-** Three keys and what they stand for fill one cache line:
+** others. Three keys and what they stand for fill one cache line:
 **
 **     | key 16 | key 16 | key 16 | value 4 | value 4 | value 4 | 0 |
 **
@@ -29,6 +28,7 @@ enum {
   PIECES_LONGEST = 255,
   PIECES_WAYS = 3,
   PIECES_BATCH = 256,
+  PIECES_WIDE = 8,  /* values that are looked at together */
   VALUE_BITS = 24,  /* of an id or a place */
   PACKED = 3,       /* bytes of a kept id */
   PACKED_SLACK = 16 /* bytes that may be read from any place on */
@@ -84,9 +84,9 @@ typedef struct piece_probe {
 typedef struct piece_batch {
   size_t n, n_missed, n_long;
   piece_probe probes[PIECES_BATCH + 1]; /* of the last, only start: where the piece before ends */
-  uint32_t values[PIECES_BATCH];
-  uint32_t missed[2 * PIECES_BATCH]; /* indices of those whose value is 0, in no order */
-  uint32_t longs[PIECES_BATCH];      /* indices of those with more bytes than a key holds */
+  uint32_t values[PIECES_BATCH + PIECES_WIDE]; /* behind the last: 0 */
+  uint32_t missed[2 * PIECES_BATCH];           /* indices of those whose value is 0, in no order */
+  uint32_t longs[PIECES_BATCH]; /* indices of those with more bytes than a key holds */
 } piece_batch;
 
 static inline size_t piece_length(const piece_batch *b, size_t i) {
@@ -135,8 +135,9 @@ static inline uint32_t pieces_first_id(uint32_t value, const uint8_t *ids) {
 }
 
 /* Keeps a piece, in place of an old one of its lines if need be, unless it is too long; without
-** `keep`, the number of its ids, and they themselves only where that is free. */
-void pieces_add(piece_table *, const piece_text *, piece_key, size_t at, size_t len,
-                const uint32_t *ids, size_t n, bool keep);
+** `keep`, the number of its ids, and they themselves only where that is free. ids may be NULL if
+** they are not to be kept. */
+void pieces_add(piece_table *, piece_key, const uint8_t *s, size_t len, const uint32_t *ids,
+                size_t n, bool keep);
 
 #endif

@@ -53,12 +53,36 @@ static bool is_space(const uint8_t *s, size_t len) {
   return utf8_length(s, len) != 0 && unicode_class(utf8_decode(s, &n)) == CLASS_SPACE;
 }
 
-/* Counts the piece at hand, text[start .. split.at). False: no room. */
+/* The same for a piece that is long enough to ask meanwhile. */
+static bool count_long(reader *r, count_table *t, const uint8_t *s, size_t len) {
+  const size_t n = (len - 1) / 16; /* parts before the last one */
+  r->pace = (pace){.stop = r->stop, .ctx = r->stop_ctx};
+  uint64_t h = hash_start(len);
+  for (size_t i = 0; i < n && !pace_stopped(&r->pace, STOP_INTERVAL);) {
+    const size_t some = n - i < STOP_INTERVAL / 16 ? n - i : STOP_INTERVAL / 16;
+    h = hash_part(h, s + 16 * i, some);
+    i += some;
+  }
+  if (r->pace.stopped) return false;
+  const count_key k = {{hash_end(h, s + 16 * n, len - 16 * n), COUNT_LONG_MARK}};
+  t->pace = &r->pace;
+  const bool added = count_add(t, &k, s, len, r->weight, r->base + r->start);
+  t->pace = NULL;
+  return added;
+}
+
+/* Counts the piece at hand, text[start .. split.at). False: no room, or stopped. */
 static inline bool count_piece(reader *r, count_table *t) {
   const uint8_t *s = r->text + r->start;
   const size_t n = r->split.at - r->start;
+  if (n > STOP_INTERVAL) return count_long(r, t, s, n);
   const count_key k = count_key_of(s, n, r->len - r->start);
   return count_add(t, &k, s, n, r->weight, r->base + r->start);
+}
+
+static bool stopped_inside(const reader *r, bpe_error *e) {
+  if (r->pace.stopped) set_stopped(e);
+  return r->pace.stopped;
 }
 
 static read_end run_stretch(reader *r, count_table *t, bpe_error *e) {
@@ -73,6 +97,7 @@ static read_end run_stretch(reader *r, count_table *t, bpe_error *e) {
     if (split_next(sp, e) != BPE_OK) return READ_FAILED;
     if (skip_space && is_space(r->text + r->start, sp->at - r->start)) continue;
     if (!count_piece(r, t)) {
+      if (stopped_inside(r, e)) return READ_FAILED;
       r->pending = true;
       return READ_FULL;
     }
@@ -82,7 +107,7 @@ static read_end run_stretch(reader *r, count_table *t, bpe_error *e) {
 
 read_end reader_run(reader *r, count_table *t, bpe_error *e) {
   if (r->pending) {
-    if (!count_piece(r, t)) return READ_FULL;
+    if (!count_piece(r, t)) return stopped_inside(r, e) ? READ_FAILED : READ_FULL;
     r->pending = false;
   }
   for (;;) {

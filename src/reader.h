@@ -41,6 +41,7 @@ typedef struct reader {
   size_t next;           /* where the stretch after this one begins */
   size_t start;          /* of the piece at hand */
   bool pending;          /* it is not counted yet */
+  pace pace;             /* of the piece at hand, where that is long */
 } reader;
 
 void reader_begin(reader *, const uint8_t *text, size_t len, uint64_t weight, uint64_t base);

@@ -3,6 +3,16 @@
 ** Compiled with UTF and UCP. Matched with machine code where it can be had, with limits always:
 ** a limit hit is an error, never "no match". Memory comes from the caller's allocator, except
 ** that of the machine code, which PCRE2 maps itself.
+**
+** PCRE2 asks nobody while it matches, so it is never given much to do at once. An attempt is a
+** match tried at one place; one attempt may take STEPS. A call makes only so many attempts that
+** even if each looked at all of the text (PLACES_BYTES) and took its share of STEPS, it would be
+** over in some ten milliseconds; where one needs more than its share, it is made by itself:
+**
+**     attempts at   0 1 2 3 | 4 5 6 7 | 8 | 9 10 | ...        8 ran out of its share of steps
+**
+** \G matches where a call begins, which is then not always where the search does. So a pattern with
+** \G has a second code, in which it matches nowhere, for all places of a search but the first.
 */
 #include "regex.h"
 
@@ -12,15 +22,20 @@
 #include <stdio.h>
 #include <string.h>
 
-/* One match may try this many steps and hold this much: enough for any sane pattern on a piece of
-** text, and well under a second when it is not one. */
-enum { MATCH_LIMIT = 10000000, DEPTH_LIMIT = 100000, HEAP_LIMIT_KIB = 65536 };
+/* One attempt may try this many steps and hold this much: enough for any sane pattern on a piece of
+** text. */
+enum { STEPS = 2000000, DEPTH_LIMIT = 100000, HEAP_LIMIT_KIB = 65536 };
+enum { PLACES_BYTES = 1 << 26, MOST_PLACES = 1 << 12 };
+/* Of a pattern: the code of one that is longer, comments aside, has no room in PCRE2. */
+enum { LONGEST_PATTERN = 1 << 18 };
+enum { STOPPED = 1 << 20 }; /* no result of PCRE2's: it was asked for the match alone */
 enum { JIT_STACK_START = 32 * 1024, JIT_STACK_MAX = 1024 * 1024 };
 
 struct regex {
   bpe_alloc alloc;
   pcre2_general_context *memory;
   pcre2_code *code;
+  pcre2_code *later; /* NULL: code; else for all places of a search but the first */
 };
 
 struct regex_match {
@@ -29,6 +44,7 @@ struct regex_match {
   pcre2_match_context *context;
   pcre2_match_data *data;
   pcre2_jit_stack *stack;
+  size_t places; /* attempts that the next call may make */
   int (*stop)(void *);
   void *stop_ctx;
 };
@@ -45,8 +61,80 @@ void regex_free(regex *r) {
   if (r == NULL) return;
   const bpe_alloc a = r->alloc;
   pcre2_code_free(r->code);
+  pcre2_code_free(r->later);
   pcre2_general_context_free(r->memory);
   mem_free(&a, r);
+}
+
+/* ---- \G ------------------------------------------------------------------------------------- */
+
+/* Writes the pattern with a (?!) for each \G; `out` has room for twice its bytes. Returns how many
+** there are then; *any: there was a \G. */
+static size_t without_start_anchor(const char *s, size_t len, char *out, bool *any) {
+  bool is_quoted = false;
+  size_t n = 0;
+  *any = false;
+  for (size_t i = 0; i < len; i++) {
+    const char next = s[i] == '\\' && i + 1 < len ? s[i + 1] : 0;
+    if (next == 0 || (is_quoted && next != 'E')) {
+      out[n++] = s[i];
+    } else if (next == 'G') {
+      memcpy(out + n, "(?!)", 4);
+      n += 4;
+      i++;
+      *any = true;
+    } else {
+      if (next == 'Q' || next == 'E') is_quoted = next == 'Q';
+      out[n++] = s[i++];
+      out[n++] = next;
+    }
+  }
+  return n;
+}
+
+/* Whether the pattern may look behind, where a \G may be true once more. */
+static bool may_look_behind(const char *s, size_t len) {
+  for (size_t i = 0; i + 1 < len; i++)
+    if (s[i] == '(' &&
+        (s[i + 1] == '*' || (i + 3 < len && s[i + 1] == '?' && s[i + 2] == '<' &&
+                             (s[i + 3] == '=' || s[i + 3] == '!' || s[i + 3] == '*'))))
+      return true;
+  return false;
+}
+
+/* ---- Compiling ------------------------------------------------------------------------------ */
+
+static bpe_status compile(pcre2_compile_context *context, const char *pattern, size_t len,
+                          bpe_error *e, pcre2_code **out) {
+  /* No \C: after a match that ends inside a character the rest would not be UTF-8. */
+  enum { FLAGS = PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C | PCRE2_USE_OFFSET_LIMIT };
+  int code;
+  PCRE2_SIZE at;
+  *out = pcre2_compile((PCRE2_SPTR)pattern, len, FLAGS, &code, &at, context);
+  if (*out == NULL && code == PCRE2_ERROR_HEAP_FAILED) return set_nomem(e);
+  if (*out == NULL) {
+    PCRE2_UCHAR text[160];
+    pcre2_get_error_message(code, text, sizeof text);
+    return set_error(e, BPE_BADREGEX, at, "regex error at byte %zu: %s", (size_t)at, (char *)text);
+  }
+  /* Refused where memory may not be executable; matching then interprets. */
+  (void)pcre2_jit_compile(*out, PCRE2_JIT_COMPLETE);
+  return BPE_OK;
+}
+
+/* The code for all places of a search but the first, if the pattern has a \G. */
+static bpe_status compile_later(regex *r, pcre2_compile_context *context, const char *pattern,
+                                size_t len, bpe_error *e) {
+  char *text = mem_new(&r->alloc, len, 2);
+  bool any;
+  if (text == NULL) return set_nomem(e);
+  const size_t n = without_start_anchor(pattern, len, text, &any);
+  bpe_status st = BPE_OK;
+  if (any && may_look_behind(pattern, len))
+    st = set_error(e, BPE_BADREGEX, 0, "regex error: \\G beside a lookbehind is not supported");
+  else if (any) st = compile(context, text, n, e, &r->later);
+  mem_free(&r->alloc, text);
+  return st;
 }
 
 bpe_status regex_new(const bpe_alloc *a, const char *pattern, size_t len, bpe_error *e,
@@ -56,35 +144,26 @@ bpe_status regex_new(const bpe_alloc *a, const char *pattern, size_t len, bpe_er
   if (r == NULL) return set_nomem(e);
   r->alloc = *a;
   bpe_status st = BPE_NOMEM;
-  pcre2_compile_context *compile = NULL;
+  pcre2_compile_context *context = NULL;
   r->memory = pcre2_general_context_create(allocate, release, &r->alloc);
-  if (r->memory == NULL) goto done;
-  compile = pcre2_compile_context_create(r->memory);
-  if (compile == NULL) goto done;
-  int code;
-  PCRE2_SIZE at;
-  /* No \C: after a match that ends inside a character the rest would not be UTF-8. */
-  r->code = pcre2_compile((PCRE2_SPTR)pattern, len, PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C,
-                          &code, &at, compile);
-  if (r->code == NULL) {
-    if (code == PCRE2_ERROR_HEAP_FAILED) goto done;
-    PCRE2_UCHAR text[160];
-    pcre2_get_error_message(code, text, sizeof text);
-    st = set_error(e, BPE_BADREGEX, at, "regex error at byte %zu: %s", (size_t)at, (char *)text);
-    goto done;
+  if (r->memory != NULL) context = pcre2_compile_context_create(r->memory);
+  if (context == NULL) {
+    set_nomem(e);
+  } else {
+    pcre2_set_max_pattern_length(context, LONGEST_PATTERN);
+    st = compile(context, pattern, len, e, &r->code);
+    if (st == BPE_OK) st = compile_later(r, context, pattern, len, e);
   }
-  /* Refused where memory may not be executable; matching then interprets. */
-  (void)pcre2_jit_compile(r->code, PCRE2_JIT_COMPLETE);
-  st = BPE_OK;
-done:
-  pcre2_compile_context_free(compile);
+  pcre2_compile_context_free(context);
   if (st != BPE_OK) {
     regex_free(r);
-    return st == BPE_NOMEM ? set_nomem(e) : st;
+    return st;
   }
   *out = r;
   return BPE_OK;
 }
+
+/* ---- Matching ------------------------------------------------------------------------------- */
 
 void regex_match_free(regex_match *m) {
   if (m == NULL) return;
@@ -101,6 +180,7 @@ bpe_status regex_match_new(const regex *r, bpe_error *e, regex_match **out) {
   regex_match *m = mem_zero(&r->alloc, 1, sizeof *m);
   if (m == NULL) return set_nomem(e);
   m->alloc = r->alloc;
+  m->places = MOST_PLACES;
   m->memory = pcre2_general_context_create(allocate, release, &m->alloc);
   if (m->memory != NULL) {
     m->context = pcre2_match_context_create(m->memory);
@@ -110,7 +190,6 @@ bpe_status regex_match_new(const regex *r, bpe_error *e, regex_match **out) {
     regex_match_free(m);
     return set_nomem(e);
   }
-  pcre2_set_match_limit(m->context, MATCH_LIMIT);
   pcre2_set_depth_limit(m->context, DEPTH_LIMIT);
   pcre2_set_heap_limit(m->context, HEAP_LIMIT_KIB);
   m->stack = pcre2_jit_stack_create(JIT_STACK_START, JIT_STACK_MAX, m->memory);
@@ -131,18 +210,50 @@ static bpe_status match_error(int code, size_t at, bpe_error *e) {
   return set_error(e, BPE_REGEXLIMIT, at, "regex gave up at byte %zu: %s", at, (char *)text);
 }
 
+/* The first character at or behind s[at]. */
+static size_t char_start(const uint8_t *s, size_t len, size_t at) {
+  while (at < len && (s[at] & 0xc0) == 0x80) at++;
+  return at;
+}
+
+/* Tries to match at some places from `from` on, as many as m->places says and the rest of the text
+** allows; *to is then the first place that was not tried. PCRE2's result. */
+static int attempt(const pcre2_code *code, regex_match *m, const uint8_t *s, size_t len,
+                   size_t from, size_t *to) {
+  const size_t most = PLACES_BYTES / (len - from) + 1;
+  if (m->places > most) m->places = most;
+  for (;;) {
+    *to = len - from > m->places ? from + m->places : len;
+    pcre2_set_offset_limit(m->context, *to - 1);
+    pcre2_set_match_limit(m->context, (uint32_t)(STEPS / m->places + 1));
+    int n = pcre2_match(code, s, len, from, PCRE2_NO_UTF_CHECK, m->data, m->context);
+    if (n == PCRE2_ERROR_JIT_STACKLIMIT) /* the interpreter keeps its stack on the heap */
+      n = pcre2_match(code, s, len, from, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, m->data, m->context);
+    const size_t places = m->places;
+    m->places = n == PCRE2_ERROR_MATCHLIMIT ? 1 : n >= 0 ? MOST_PLACES : 2 * places;
+    if (m->places > MOST_PLACES) m->places = MOST_PLACES;
+    if (n != PCRE2_ERROR_MATCHLIMIT || places == 1) return n;
+    if (m->stop != NULL && m->stop(m->stop_ctx)) return STOPPED;
+  }
+}
+
 bpe_status regex_next(const regex *r, regex_match *m, const uint8_t *s, size_t len, size_t from,
                       size_t *start, size_t *stop, bpe_error *e) {
+  const size_t first = from;
   *start = *stop = len;
   while (from < len) {
     /* One attempt may look at all of the text, so bytes matched say nothing about time. */
     if (m->stop != NULL && m->stop(m->stop_ctx))
       return set_error(e, BPE_STOPPED, from, "interrupted");
-    int n = pcre2_match(r->code, s, len, from, PCRE2_NO_UTF_CHECK, m->data, m->context);
-    if (n == PCRE2_ERROR_JIT_STACKLIMIT) /* the interpreter keeps its stack on the heap */
-      n = pcre2_match(r->code, s, len, from, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, m->data,
-                      m->context);
-    if (n == PCRE2_ERROR_NOMATCH) return BPE_OK;
+    size_t to;
+    if (r->later != NULL && from == first) m->places = 1;
+    const pcre2_code *code = r->later != NULL && from != first ? r->later : r->code;
+    const int n = attempt(code, m, s, len, from, &to);
+    if (n == STOPPED) return set_error(e, BPE_STOPPED, from, "interrupted");
+    if (n == PCRE2_ERROR_NOMATCH) {
+      from = char_start(s, len, to);
+      continue;
+    }
     if (n < 0) return match_error(n, from, e);
     const PCRE2_SIZE *at = pcre2_get_ovector_pointer(m->data);
     size_t a = at[0];
@@ -164,6 +275,6 @@ void bpe_pcre2_version(char out[64], bool *jit) {
   if (pcre2_config(PCRE2_CONFIG_VERSION, NULL) <= (int)sizeof text)
     pcre2_config(PCRE2_CONFIG_VERSION, text);
   pcre2_config(PCRE2_CONFIG_JIT, &has);
-  snprintf(out, 64, "%s", text);
+  (void)snprintf(out, 64, "%s", text);
   *jit = has != 0;
 }

@@ -7,7 +7,8 @@
 
 enum {
   LONG_PIECE = USUALLY(1024, 32), /* bytes from which a piece is kept */
-  STOP_INTERVAL = 1 << 16         /* bytes between two questions to stop */
+  STOP_INTERVAL = 1 << 16, /* bytes between two questions to stop */
+  ID_WORK = 8              /* units, of a look at the token of an id */
 };
 
 static const bpe_pattern *pattern_of(const bpe_model *m, const bpe_walk_options *o) {
@@ -132,9 +133,12 @@ static bpe_status keep(rewalk *r, const bpe_piece *p, bpe_error *e) {
   if (!mem_grow(&r->alloc, (void **)&k->ids, &k->ids_cap, p->n_ids, sizeof *k->ids) ||
       !mem_grow(&r->alloc, (void **)&k->ends, &k->ends_cap, p->n_ids, sizeof *k->ends))
     return set_nomem(e);
-  memcpy(k->ids, p->ids, p->n_ids * sizeof *k->ids);
+  pace work = {.stop = r->options.stop, .ctx = r->options.stop_ctx};
   size_t at = p->start;
   for (size_t i = 0; i < p->n_ids; i++) {
+    const bpe_status st = pace_add(&work, ID_WORK, e);
+    if (st != BPE_OK) return st;
+    k->ids[i] = p->ids[i];
     at += v->entries[vocab_find_id(v, p->ids[i])].len;
     k->ends[i] = at;
   }

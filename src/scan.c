@@ -29,6 +29,8 @@
 
 enum { MOST_SINGLES = 16 }; /* pieces taken one by one before blocks are tried again */
 enum { CLASS_END = 31 };    /* class of "no character here": in none of the sets below */
+enum { STRIDE = 1 << 16 };  /* bytes of a piece between two looks at the pace */
+enum { BYTE_WORK = 4 };     /* units for each */
 
 #define SET_SPACE CLASS_BIT(CLASS_SPACE)
 #define SET_N CLASS_BIT(CLASS_NUMBER)
@@ -43,7 +45,7 @@ enum contraction { NO_CONTRACTION, EXACT_CONTRACTION, FOLDED_CONTRACTION };
 
 struct scan_rules {
   const char *name;
-  size_t (*piece)(const scan_rules *, const uint8_t *s, size_t len);
+  size_t (*piece)(const scan_rules *, const uint8_t *s, size_t len, pace *);
   block_rules blocks; /* the same rules for many pieces at once */
   enum contraction contraction;
   unsigned max_digits;
@@ -67,9 +69,31 @@ static inline bool is_newline(uint8_t c) {
   return c == '\n' || c == '\r';
 }
 
+/* How far a loop over characters goes before it looks at the pace. */
+static inline size_t near_end(size_t i, size_t len) {
+  return len - i < STRIDE ? len : i + STRIDE;
+}
+
+/* A loop has come to its near end, and the run goes on: whether to follow it. */
+static inline bool goes_on(size_t i, size_t near, size_t len, pace *p) {
+  return i >= near && i < len && !pace_stopped(p, STRIDE * BYTE_WORK);
+}
+
+/* run_end in a text that is long enough to ask meanwhile. Apart: most are not. */
+static NEVER_INLINE size_t long_run_end(const uint8_t *s, size_t i, size_t len, unsigned set,
+                                        pace *p) {
+  size_t n, near;
+  do {
+    near = near_end(i, len);
+    while (in_set(class_at(s, i, near, &n), set)) i += n;
+  } while (goes_on(i, near, len, p));
+  return i;
+}
+
 /* End of the run of characters of the set that starts at s[i]. */
-static inline size_t run_end(const uint8_t *s, size_t i, size_t len, unsigned set) {
+static inline size_t run_end(const uint8_t *s, size_t i, size_t len, unsigned set, pace *p) {
   size_t n;
+  if (len > STRIDE) return long_run_end(s, i, len, set, p);
   while (in_set(class_at(s, i, len, &n), set)) i += n;
   return i;
 }
@@ -94,56 +118,60 @@ static size_t contraction_length(const uint8_t *s, size_t len, enum contraction 
 
 /* White space at s[0]. \s*[\r\n]+ gives back to the last newline of the run; \s+(?!\S) gives back
 ** one character, unless the run ends the text or has only one. */
-static size_t space_length(const uint8_t *s, size_t len, bool newlines_first) {
+static size_t space_length(const uint8_t *s, size_t len, bool newlines_first, pace *p) {
   size_t i = 0, last = 0, after_newline = 0, n;
   while (class_at(s, i, len, &n) == CLASS_SPACE) {
     last = i;
     i += n;
     if (is_newline(s[last])) after_newline = i;
+    if ((i ^ last) >= STRIDE && pace_stopped(p, STRIDE * BYTE_WORK)) return len;
   }
   if (newlines_first && after_newline != 0) return after_newline;
   return i == len || last == 0 ? i : last;
 }
 
 /* N{1,max} at s[i]; 0 if there is no number. */
-static size_t digits_length(const uint8_t *s, size_t len, unsigned max) {
+static size_t digits_length(const uint8_t *s, size_t len, unsigned max, pace *p) {
   size_t i = 0, n;
+  if (max == UINT_MAX) return run_end(s, i, len, SET_N, p);
   for (unsigned k = 0; k < max && class_at(s, i, len, &n) == CLASS_NUMBER; k++) i += n;
   return i;
 }
 
-static size_t gpt2_piece(const scan_rules *r, const uint8_t *s, size_t len) {
+static size_t gpt2_piece(const scan_rules *r, const uint8_t *s, size_t len, pace *p) {
   const size_t c = contraction_length(s, len, r->contraction);
   if (c != 0) return c;
   const size_t at = s[0] == ' ' ? 1 : 0;
   size_t n;
   const unsigned class = class_at(s, at, len, &n);
-  if (in_set(class, CLASSES_L)) return run_end(s, at + n, len, CLASSES_L);
-  if (in_set(class, SET_N)) return run_end(s, at + n, len, SET_N);
-  if (in_set(class, SET_OTHER)) return run_end(s, at + n, len, SET_OTHER);
-  return space_length(s, len, false);
+  if (in_set(class, CLASSES_L)) return run_end(s, at + n, len, CLASSES_L, p);
+  if (in_set(class, SET_N)) return run_end(s, at + n, len, SET_N, p);
+  if (in_set(class, SET_OTHER)) return run_end(s, at + n, len, SET_OTHER, p);
+  return space_length(s, len, false, p);
 }
 
 /* From | ?[^\sLN]+ on, which cl100k and o200k share; s[0] begins no word and no number. */
-static size_t rest_length(const scan_rules *r, const uint8_t *s, size_t len) {
+static size_t rest_length(const scan_rules *r, const uint8_t *s, size_t len, pace *p) {
   const size_t at = s[0] == ' ' ? 1 : 0;
   size_t n;
-  if (!in_set(class_at(s, at, len, &n), SET_OTHER)) return space_length(s, len, true);
-  size_t end = run_end(s, at + n, len, SET_OTHER);
-  while (end < len && (is_newline(s[end]) || (r->slash_ends_other && s[end] == '/'))) end++;
+  if (!in_set(class_at(s, at, len, &n), SET_OTHER)) return space_length(s, len, true, p);
+  size_t end = run_end(s, at + n, len, SET_OTHER, p);
+  while (end < len && (is_newline(s[end]) || (r->slash_ends_other && s[end] == '/')) &&
+         !pace_stopped(p, 1))
+    end++;
   return end;
 }
 
-static size_t cl100k_piece(const scan_rules *r, const uint8_t *s, size_t len) {
+static size_t cl100k_piece(const scan_rules *r, const uint8_t *s, size_t len, pace *p) {
   const size_t c = contraction_length(s, len, r->contraction);
   if (c != 0) return c;
   size_t n, m;
   const unsigned class = class_at(s, 0, len, &n);
-  if (in_set(class, CLASSES_L)) return run_end(s, n, len, CLASSES_L);
-  if (class == CLASS_NUMBER) return digits_length(s, len, r->max_digits);
+  if (in_set(class, CLASSES_L)) return run_end(s, n, len, CLASSES_L, p);
+  if (class == CLASS_NUMBER) return digits_length(s, len, r->max_digits, p);
   if (!is_newline(s[0]) && in_set(class_at(s, n, len, &m), CLASSES_L))
-    return run_end(s, n + m, len, CLASSES_L);
-  return rest_length(r, s, len);
+    return run_end(s, n + m, len, CLASSES_L, p);
+  return rest_length(r, s, len, p);
 }
 
 /* U*W+ or, failing that, U+W* at s[at]: its end, or `at` if neither matches. *first: U*W+ did.
@@ -154,32 +182,35 @@ static size_t cl100k_piece(const scan_rules *r, const uint8_t *s, size_t len) {
 **     |U*|B|                 (only "UUB" matches)
 **     U U U x                no B either: W+ fails, U+ matches all
 */
-static size_t word_end(const uint8_t *s, size_t at, size_t len, bool *first) {
-  size_t i = at, n, after_both = 0;
+static size_t word_end(const uint8_t *s, size_t at, size_t len, bool *first, pace *p) {
+  size_t i = at, n, near, after_both = 0;
   unsigned class;
-  while (in_set(class = class_at(s, i, len, &n), SET_U)) {
-    i += n;
-    if (class != CLASS_UPPER) after_both = i;
-  }
+  do {
+    near = near_end(i, len);
+    while (in_set(class = class_at(s, i, near, &n), SET_U)) {
+      i += n;
+      if (class != CLASS_UPPER) after_both = i;
+    }
+  } while (goes_on(i, near, len, p));
   *first = class == CLASS_LOWER || after_both != 0;
-  if (class == CLASS_LOWER) return run_end(s, i + n, len, SET_W);
+  if (class == CLASS_LOWER) return run_end(s, i + n, len, SET_W, p);
   return after_both != 0 ? after_both : i;
 }
 
-static size_t o200k_piece(const scan_rules *r, const uint8_t *s, size_t len) {
+static size_t o200k_piece(const scan_rules *r, const uint8_t *s, size_t len, pace *p) {
   size_t n, end = 0;
   bool first;
   const unsigned class = class_at(s, 0, len, &n);
-  if (class == CLASS_NUMBER) return digits_length(s, len, r->max_digits);
+  if (class == CLASS_NUMBER) return digits_length(s, len, r->max_digits, p);
   if (in_set(class, CLASSES_L)) {
-    end = word_end(s, 0, len, &first);
+    end = word_end(s, 0, len, &first, p);
   } else if (!is_newline(
                  s[0])) { /* [^\r\nLN]? takes the character; without a word, gives it back */
-    end = word_end(s, n, len, &first);
+    end = word_end(s, n, len, &first, p);
     if (class == CLASS_MARK && !first) end = n; /* a mark is a W: U*W+ matches it alone */
     else if (end == n) end = 0;
   }
-  if (end == 0) return rest_length(r, s, len);
+  if (end == 0) return rest_length(r, s, len, p);
   return end + contraction_length(s + end, len - end, r->contraction);
 }
 
@@ -203,9 +234,9 @@ static unsigned deepseek3_class(const uint8_t *s, size_t i, size_t len, size_t *
   return CLASS_END;
 }
 
-static size_t deepseek3_run(const uint8_t *s, size_t i, size_t len, unsigned set) {
+static size_t deepseek3_run(const uint8_t *s, size_t i, size_t len, unsigned set, pace *p) {
   size_t n;
-  while (in_set(deepseek3_class(s, i, len, &n), set)) i += n;
+  while (in_set(deepseek3_class(s, i, len, &n), set) && !pace_stopped(p, n * BYTE_WORK)) i += n;
   return i;
 }
 
@@ -214,52 +245,56 @@ static bool is_ascii_letter(uint8_t c) {
 }
 
 /* White space and what no pattern matches, from the class of s[0] on. */
-static size_t deepseek3_rest(const uint8_t *s, size_t len, unsigned class) {
+static size_t deepseek3_rest(const uint8_t *s, size_t len, unsigned class, pace *p) {
   size_t i = 0, last = 0, after_newline = 0, n;
   if (class == CLASS_SPACE) {
     for (; (class = deepseek3_class(s, i, len, &n)) == CLASS_SPACE; i += n) {
+      if (pace_stopped(p, n * BYTE_WORK)) break;
       last = i;
       if (is_newline(s[i])) after_newline = i + n;
     }
     if (after_newline != 0) return after_newline;
     return class == CLASS_END || last == 0 ? i : last;
   }
-  for (; (class = deepseek3_class(s, i, len, &n)) == CLASS_OTHER; i += n) last = i;
+  for (; (class = deepseek3_class(s, i, len, &n)) == CLASS_OTHER; i += n) {
+    if (pace_stopped(p, n * BYTE_WORK)) break;
+    last = i;
+  }
   return in_set(class, SET_LM) && last != 0 ? last : i; /* [^\r\nLPS]? takes the last along */
 }
 
-static size_t deepseek3_piece(const scan_rules *r, const uint8_t *s, size_t len) {
+static size_t deepseek3_piece(const scan_rules *r, const uint8_t *s, size_t len, pace *p) {
   size_t n, m, k;
   const uint32_t cp = utf8_decode(s, &n);
   if (is_cjk(cp)) {
     size_t i = n;
-    while (i < len && is_cjk(utf8_decode(s + i, &n))) i += n;
+    while (i < len && is_cjk(utf8_decode(s + i, &n)) && !pace_stopped(p, n * BYTE_WORK)) i += n;
     return i;
   }
   const unsigned class = unicode_class(cp);
-  if (class == CLASS_NUMBER) return digits_length(s, len, r->max_digits);
+  if (class == CLASS_NUMBER) return digits_length(s, len, r->max_digits, p);
   if (in_set(class, SET_PS) && cp < 0x80 && len > 1 && is_ascii_letter(s[1])) {
     size_t i = 1;
-    while (i < len && is_ascii_letter(s[i])) i++;
+    while (i < len && is_ascii_letter(s[i]) && !pace_stopped(p, BYTE_WORK)) i++;
     return i;
   }
-  if (in_set(class, SET_LM)) return deepseek3_run(s, n, len, SET_LM);
+  if (in_set(class, SET_LM)) return deepseek3_run(s, n, len, SET_LM, p);
   if (!in_set(class, SET_PS) && !is_newline(s[0]) && in_set(deepseek3_class(s, n, len, &m), SET_LM))
-    return deepseek3_run(s, n + m, len, SET_LM);
+    return deepseek3_run(s, n + m, len, SET_LM, p);
   const size_t at = s[0] == ' ' ? 1 : 0;
-  if (!in_set(deepseek3_class(s, at, len, &k), SET_PS)) return deepseek3_rest(s, len, class);
-  size_t end = deepseek3_run(s, at + k, len, SET_PS);
-  while (end < len && is_newline(s[end])) end++;
+  if (!in_set(deepseek3_class(s, at, len, &k), SET_PS)) return deepseek3_rest(s, len, class, p);
+  size_t end = deepseek3_run(s, at + k, len, SET_PS, p);
+  while (end < len && is_newline(s[end]) && !pace_stopped(p, 1)) end++;
   return end;
 }
 
 #define SET_ALL ((1u << CLASS_END) - 1)
 
-static size_t whitespace_piece(const scan_rules *r, const uint8_t *s, size_t len) {
+static size_t whitespace_piece(const scan_rules *r, const uint8_t *s, size_t len, pace *p) {
   (void)r;
   size_t n;
   const bool space = class_at(s, 0, len, &n) == CLASS_SPACE;
-  return run_end(s, n, len, space ? SET_SPACE : SET_ALL & ~SET_SPACE);
+  return run_end(s, n, len, space ? SET_SPACE : SET_ALL & ~SET_SPACE, p);
 }
 
 enum word_kind { WORD_PART, WORD_SPACE, WORD_REST, WORD_END };
@@ -271,12 +306,12 @@ static enum word_kind word_kind_at(const uint8_t *s, size_t i, size_t len, size_
   return class == CLASS_SPACE ? WORD_SPACE : WORD_REST;
 }
 
-static size_t words_piece(const scan_rules *r, const uint8_t *s, size_t len) {
+static size_t words_piece(const scan_rules *r, const uint8_t *s, size_t len, pace *p) {
   (void)r;
   size_t n, i = 0;
   const enum word_kind first = word_kind_at(s, 0, len, &n);
   do i += n;
-  while (word_kind_at(s, i, len, &n) == first);
+  while (!pace_stopped(p, n * BYTE_WORK) && word_kind_at(s, i, len, &n) == first);
   return i;
 }
 
@@ -295,12 +330,10 @@ static const scan_rules scan_table[] = {
 #define N_SCANNERS ((int)(sizeof scan_table / sizeof *scan_table))
 
 /* \p{N} or \p{N}+, and what lies between. */
-static size_t digits_piece(const scan_rules *r, const uint8_t *s, size_t len) {
-  size_t i = digits_length(s, len, r->max_digits), n;
+static size_t digits_piece(const scan_rules *r, const uint8_t *s, size_t len, pace *p) {
+  const size_t i = digits_length(s, len, r->max_digits, p);
   if (i != 0) return i;
-  for (unsigned class; (class = class_at(s, i, len, &n)) != CLASS_NUMBER && class != CLASS_END;)
-    i += n;
-  return i;
+  return run_end(s, i, len, SET_ALL & ~SET_N, p);
 }
 
 static const scan_rules regex_table[] = {
@@ -336,11 +369,12 @@ const char *scan_first_name(const scan_rules *r) {
 }
 
 size_t scan_piece(const scan_rules *r, const uint8_t *s, size_t len) {
-  return r->piece(r, s, len);
+  pace p = {.stop = NULL};
+  return r->piece(r, s, len, &p);
 }
 
-size_t scan_pieces_by(blocks_list *list, const scan_rules *r, const uint8_t *s, size_t len,
-                      size_t *ends, size_t max) {
+static size_t pieces_by(blocks_list *list, const scan_rules *r, const uint8_t *s, size_t len,
+                        size_t *ends, size_t max, pace *p) {
   size_t at = 0, n = 0;
   for (unsigned singles = 1; at < len && n + SCAN_LEAST <= max;) {
     const size_t found = list(&r->blocks, s, len, at, ends + n, max - n);
@@ -352,7 +386,7 @@ size_t scan_pieces_by(blocks_list *list, const scan_rules *r, const uint8_t *s, 
     }
     /* Where blocks decide nothing, they are tried less and less often. */
     for (unsigned k = 0; k < singles && at < len; k++) {
-      at += scan_piece(r, s + at, len - at);
+      at += r->piece(r, s + at, len - at, p);
       ends[n++] = at;
     }
     if (found == 0 && singles < MOST_SINGLES) singles *= 2;
@@ -360,13 +394,20 @@ size_t scan_pieces_by(blocks_list *list, const scan_rules *r, const uint8_t *s, 
   return n;
 }
 
-size_t scan_pieces(const scan_rules *r, const uint8_t *s, size_t len, size_t *ends, size_t max) {
-  return scan_pieces_by(blocks_best(), r, s, len, ends, max);
+size_t scan_pieces_by(blocks_list *list, const scan_rules *r, const uint8_t *s, size_t len,
+                      size_t *ends, size_t max) {
+  pace p = {.stop = NULL};
+  return pieces_by(list, r, s, len, ends, max, &p);
+}
+
+size_t scan_pieces(const scan_rules *r, const uint8_t *s, size_t len, size_t *ends, size_t max,
+                   pace *p) {
+  return pieces_by(blocks_best(), r, s, len, ends, max, p);
 }
 
 /* Start of the run of characters of the set that ends at s[end]. */
-static size_t run_start(const uint8_t *s, size_t end, unsigned set) {
-  while (end > 0) {
+static size_t run_start(const uint8_t *s, size_t end, unsigned set, pace *p) {
+  while (end > 0 && !pace_stopped(p, 4)) {
     size_t at = end - 1, n;
     while (at > 0 && end - at < 4 && (s[at] & 0xc0) == 0x80) at--;
     if (utf8_length(s + at, end - at) != end - at) break;
@@ -378,13 +419,13 @@ static size_t run_start(const uint8_t *s, size_t end, unsigned set) {
 
 /* A scanner looks at the piece, at a character and a contraction behind it, and further only where
 ** it gave back: through the rest of a run of white space, or of U. */
-size_t scan_settled(const uint8_t *s, size_t len) {
+size_t scan_settled(const uint8_t *s, size_t len, pace *p) {
   enum { BEHIND = 8 }; /* bytes: a character and a contraction */
   if (len <= BEHIND) return 0;
   size_t at = len - BEHIND;
   while (at > 0 && (s[at] & 0xc0) == 0x80) at--;
-  const size_t space = run_start(s, at, SET_SPACE), word = run_start(s, at, SET_U);
-  return space < word ? space : word;
+  const size_t space = run_start(s, at, SET_SPACE, p), word = run_start(s, at, SET_U, p);
+  return p->stopped ? 0 : space < word ? space : word;
 }
 
 /* The class that 16 characters from s[at] on share, well before `end`; CLASS_END: they do not. */

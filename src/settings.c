@@ -22,6 +22,9 @@
 
 enum { FORMAT = 1 };
 
+enum { PART = 1 << 10 }; /* entries after which a quick loop asks */
+enum { ROW_WORK = 32 };  /* units, of an id or a name besides its bytes */
+
 typedef struct flag_key {
   const char *key;
   unsigned flag;
@@ -48,20 +51,31 @@ static void add_key(bpe_buffer *b, const char *key) {
   add(b, "\":");
 }
 
-static void add_ids(bpe_buffer *b, const char *key, const id_list *ids) {
+static void add_ids(bpe_buffer *b, const char *key, const id_list *ids, pace *p) {
   if (ids->n == 0) return;
   add_key(b, key);
-  for (size_t i = 0; i < ids->n; i++) {
+  for (size_t i = 0; i < ids->n && !buffer_failed(b, p, ROW_WORK); i++) {
     add(b, i == 0 ? "[" : ",");
     bpe_buffer_append_decimal(b, ids->ids[i]);
   }
   add(b, "]");
 }
 
+/* The flags that some entry has. */
+static unsigned all_flags(bpe_buffer *b, const vocab *v, pace *p) {
+  unsigned flags = 0;
+  for (size_t i = 0; i < v->n_entries; i++) {
+    if (i % PART == 0 && buffer_failed(b, p, PART)) break;
+    flags |= v->entries[i].flags;
+  }
+  return flags;
+}
+
 /* Entries that share an id share its flags: the id stands once. */
-static void add_flag(bpe_buffer *b, const vocab *v, const flag_key *f) {
+static void add_flag(bpe_buffer *b, const vocab *v, const flag_key *f, pace *p) {
   bool any = false;
   for (size_t i = 0; i < v->n_entries; i++) {
+    if (i % PART == 0 && buffer_failed(b, p, PART)) return;
     if (!(v->entries[i].flags & f->flag)) continue;
     if (i > 0 && v->entries[i - 1].id == v->entries[i].id) continue;
     if (!any) add_key(b, f->key);
@@ -72,10 +86,10 @@ static void add_flag(bpe_buffer *b, const vocab *v, const flag_key *f) {
   if (any) add(b, "]");
 }
 
-static void add_names(bpe_buffer *b, const bpe_model *m) {
+static void add_names(bpe_buffer *b, const bpe_model *m, pace *p) {
   if (m->n_names == 0) return;
   add_key(b, "names");
-  for (size_t i = 0; i < m->n_names; i++) {
+  for (size_t i = 0; i < m->n_names && !buffer_failed(b, p, ROW_WORK + m->names[i].len); i++) {
     add(b, i == 0 ? "[[" : ",[");
     bpe_buffer_append_decimal(b, m->names[i].id);
     add(b, ",");
@@ -86,11 +100,12 @@ static void add_names(bpe_buffer *b, const bpe_model *m) {
 }
 
 void settings_write(const bpe_model *m, bpe_buffer *b) {
+  pace p = pace_of(&m->alloc);
   add(b, "{");
   if (m->pattern->is_regex) add_key(b, "regex"), add(b, "true");
   if (m->v.whole) add_key(b, "whole"), add(b, "true");
-  add_ids(b, "bos", &m->bos);
-  add_ids(b, "eos", &m->eos);
+  add_ids(b, "bos", &m->bos, &p);
+  add_ids(b, "eos", &m->eos, &p);
   if (m->normalizer != NULL) {
     add_key(b, "normalizer");
     normalizer_write(m->normalizer, b);
@@ -100,8 +115,10 @@ void settings_write(const bpe_model *m, bpe_buffer *b) {
     add_key(b, "strip");
     bpe_buffer_append_decimal(b, m->strip_left);
   }
-  for (size_t i = 0; i < N_FLAG_KEYS; i++) add_flag(b, &m->v, &flag_keys[i]);
-  add_names(b, m);
+  const unsigned flags = all_flags(b, &m->v, &p);
+  for (size_t i = 0; i < N_FLAG_KEYS; i++)
+    if (flags & flag_keys[i].flag) add_flag(b, &m->v, &flag_keys[i], &p);
+  add_names(b, m, &p);
   add(b, "}");
 }
 
@@ -136,10 +153,13 @@ static bpe_status read_ids(bpe_builder *b, const doc_node *root, const char *key
   const doc_node *list = doc_get(root, key);
   if (list == NULL) return BPE_OK;
   if (list->kind != DOC_ARRAY) return bad(list, key, e);
+  pace p = pace_of(builder_alloc(b));
   for (const doc_node *v = list->first; v != NULL; v = v->next) {
     uint32_t id;
     if (!doc_id(v, &id)) return bad(v, key, e);
     each(b, id, flag);
+    const bpe_status st = pace_add(&p, ROW_WORK, e);
+    if (st != BPE_OK) return st;
   }
   return BPE_OK;
 }
@@ -158,12 +178,15 @@ static bpe_status read_names(bpe_builder *b, const doc_node *root, bpe_error *e)
   const doc_node *list = doc_get(root, "names");
   if (list == NULL) return BPE_OK;
   if (list->kind != DOC_ARRAY) return bad(list, "names", e);
+  pace p = pace_of(builder_alloc(b));
   for (const doc_node *v = list->first; v != NULL; v = v->next) {
     uint32_t id;
     if (v->kind != DOC_ARRAY || v->len != 2 || !doc_id(v->first, &id) ||
         !doc_has_kind(v->first->next, DOC_STRING) || v->first->next->len == 0)
       return bad(v, "names", e);
     builder_name(b, id, v->first->next->text, v->first->next->len);
+    const bpe_status st = pace_add(&p, ROW_WORK + v->first->next->len, e);
+    if (st != BPE_OK) return st;
   }
   return BPE_OK;
 }

@@ -19,7 +19,7 @@ static inline uint32_t rotate(uint32_t x, int n) {
 
 static void add_block(sha256 *h, const uint8_t *b) {
   uint32_t w[64], s[8];
-  for (int i = 0; i < 16; i++)
+  for (size_t i = 0; i < 16; i++)
     w[i] = (uint32_t)b[4 * i] << 24 | (uint32_t)b[4 * i + 1] << 16 | (uint32_t)b[4 * i + 2] << 8 |
            b[4 * i + 3];
   for (int i = 16; i < 64; i++) {

@@ -4,7 +4,6 @@
 #include "unicode.h"
 #include "utf8.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -13,7 +12,8 @@ enum {
   /* Work is counted in units of a nanosecond or a few: */
   SEARCH_WORK = 16,   /* of a binary search */
   BYTES_OF_WORK = 16, /* compared in one unit */
-  STRIDE = 1 << 16,   /* bytes skipped, or units of work, between two questions to stop */
+  CHAR_WORK = 8,      /* of a look at the class of a character */
+  STRIDE = 1 << 16    /* bytes skipped at most between two questions to stop */
 };
 
 typedef struct name_entry {
@@ -83,9 +83,12 @@ static int compare_names(const void *a, const void *b) {
   return x->order < y->order ? -1 : x->order > y->order;
 }
 
-void special_seal(bpe_finder *f) {
+bpe_status special_seal(bpe_finder *f, bpe_error *e) {
+  pace p = pace_of(&f->alloc);
   for (size_t i = 0; i < f->n; i++) f->names[i].text = f->slab + f->names[i].offset;
-  if (f->n != 0) qsort(f->names, f->n, sizeof *f->names, compare_names);
+  const bpe_status st =
+      pace_sort(&p, &f->alloc, f->names, f->n, sizeof *f->names, compare_names, e);
+  if (st != BPE_OK) return st;
   size_t kept = 0;
   for (size_t i = 0; i < f->n; i++) {
     const name_entry *x = &f->names[i];
@@ -98,6 +101,7 @@ void special_seal(bpe_finder *f) {
   f->n = kept;
   f->only =
       kept > 0 && f->names[0].text[0] == f->names[kept - 1].text[0] ? f->names[0].text[0] : -1;
+  return BPE_OK;
 }
 
 /* First name in [low, high) whose byte at `at` is >= c; they agree before `at`, and a name that
@@ -159,10 +163,6 @@ size_t special_longest(const bpe_finder *f) {
   for (size_t i = 0; f != NULL && i < f->n; i++)
     if (f->names[i].len > longest) longest = f->names[i].len;
   return longest;
-}
-
-size_t special_count(const bpe_finder *f) {
-  return f->n;
 }
 
 uint32_t special_id(const bpe_finder *f, const void *name, size_t len, unsigned *flags) {
@@ -233,9 +233,9 @@ static bool is_space(const uint8_t *s, size_t len) {
   return class_of(s, len, &cp) == CLASS_SPACE;
 }
 
-/* What the name's flags make of its match; false: it does not count. */
+/* What the name's flags make of its match; false: it does not count, or it was stopped. */
 static bool apply_flags(unsigned flags, const uint8_t *text, size_t from, size_t len,
-                        special_match *m) {
+                        special_match *m, pace *p) {
   size_t stop = m->start + m->len;
   if (flags & ENTRY_WORD) {
     const size_t before = m->start == 0 ? 0 : char_before(text, m->start);
@@ -243,14 +243,14 @@ static bool apply_flags(unsigned flags, const uint8_t *text, size_t from, size_t
     if (stop < len && is_word(text + stop, len - stop)) return false;
   }
   if (flags & ENTRY_LSTRIP) {
-    while (m->start > from) {
+    while (m->start > from && !pace_stopped(p, CHAR_WORK)) {
       const size_t before = char_before(text, m->start);
       if (before < from || !is_space(text + before, m->start - before)) break;
       m->start = before;
     }
   }
   if (flags & ENTRY_RSTRIP)
-    while (stop < len && is_space(text + stop, len - stop))
+    while (stop < len && is_space(text + stop, len - stop) && !pace_stopped(p, CHAR_WORK))
       stop += utf8_length(text + stop, len - stop);
   m->len = stop - m->start;
   return true;
@@ -268,23 +268,23 @@ static size_t next_start(const bpe_finder *f, const uint8_t *text, size_t i, siz
 
 bpe_status special_find(const bpe_finder *f, const uint8_t *text, size_t from, size_t len,
                         int (*stop)(void *), void *ctx, bpe_error *e, special_match *m) {
-  size_t work = 0;
+  pace p = {.stop = stop, .ctx = ctx};
   *m = (special_match){len, 0, BPE_NONE};
   for (size_t i = from; i < len && f->n > 0;) {
-    if (work >= STRIDE) {
-      work = 0;
-      if (stop != NULL && stop(ctx)) return set_error(e, BPE_STOPPED, i, "interrupted");
-    }
+    size_t work = 0;
+    if (pace_stopped(&p, 0)) return set_error(e, BPE_STOPPED, i, "interrupted");
     const size_t end = len - i < STRIDE ? len : i + STRIDE;
     const size_t at = next_start(f, text, i, end);
-    work += at - i;
+    p.work += (at - i) * (PACE_STRIDE / STRIDE);
     i = at;
     if (i == end) continue;
     const size_t k = longest_at(f, text + i, len - i, &work);
+    p.work += work;
     i++;
     if (k == f->n) continue;
     special_match found = {at, f->names[k].len, f->names[k].id};
-    if (f->names[k].flags == 0 || apply_flags(f->names[k].flags, text, from, len, &found)) {
+    if (f->names[k].flags == 0 || apply_flags(f->names[k].flags, text, from, len, &found, &p)) {
+      if (p.stopped) return set_error(e, BPE_STOPPED, i, "interrupted");
       *m = found;
       return BPE_OK;
     }

@@ -24,15 +24,13 @@ enum { SPECIAL_MAX = 65535 }; /* bytes of a name */
 
 bpe_status special_new(const bpe_alloc *, bpe_error *, bpe_finder **out);
 /* Copies a name; refuses an empty one and one over SPECIAL_MAX. A name added twice keeps the first
- *id. flags: those of
- ** enum entry_flag that say how a name is found. */
+** id. flags: those of enum entry_flag that say how a name is found. */
 bpe_status special_add(bpe_finder *, const void *name, size_t len, uint32_t id, unsigned flags,
                        bpe_error *);
-void special_seal(bpe_finder *);
+BPE_CHECK bpe_status special_seal(bpe_finder *, bpe_error *);
 /* Hangs the names that are looked for in normalized text behind the others; it is moved. */
 void special_set_late(bpe_finder *, bpe_finder *late);
 const bpe_finder *special_late(const bpe_finder *); /* NULL: there are none */
-size_t special_count(const bpe_finder *);
 size_t special_longest(const bpe_finder *f); /* bytes of the longest name; f may be NULL */
 /* Whether each name is found wherever it stands and takes nothing else along; f may be NULL. */
 bool special_is_plain(const bpe_finder *f);

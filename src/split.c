@@ -11,9 +11,6 @@ static const char none_name[] = "none";
 
 enum { MAX_CHAIN = 16 };
 
-/* Well-formed bytes are counted this many at a time, to ask about stopping in between. */
-enum { STRIDE = USUALLY(1 << 20, 64) };
-
 const char *bpe_pattern_name(int i) {
   const char *name = scan_name(i);
   if (name != NULL) return name;
@@ -80,6 +77,7 @@ static bpe_status fill_chain(bpe_pattern *p, const doc_node *list, bpe_error *e)
   if (!doc_has_kind(list, DOC_ARRAY) || list->len < 2 || list->len > MAX_CHAIN)
     return set_error(e, BPE_MISUSE, 0, "chain of patterns must be a JSON array of 2 to %d",
                      MAX_CHAIN);
+  /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers is meant */
   p->chain = mem_zero(&p->alloc, list->len, sizeof *p->chain);
   if (p->chain == NULL) return set_nomem(e);
   for (const doc_node *v = list->first; v != NULL; v = v->next) {
@@ -175,21 +173,12 @@ void split_clear(splitter *sp) {
 }
 
 /* Finds the well-formed run that starts at `at`; empty if none does. */
-static bpe_status find_well_formed(splitter *sp, bpe_error *e) {
-  size_t i = sp->at;
-  for (;;) {
-    const size_t left = sp->end - i, part = left < STRIDE ? left : STRIDE;
-    const size_t n = utf8_valid_run(sp->text + i, part);
-    i += n;
-    /* A part's end may cut a character; then the next part shows whether it goes on. */
-    if (part == left || n == 0) break;
-    if (sp->stop != NULL && sp->stop(sp->stop_ctx))
-      return set_error(e, BPE_STOPPED, i, "interrupted");
-  }
+static bpe_status find_well_formed(splitter *sp, pace *p, bpe_error *e) {
+  const size_t n = utf8_paced_valid_run(p, sp->text + sp->at, sp->end - sp->at);
   sp->well_start = sp->at;
-  sp->well_end = i;
+  sp->well_end = sp->at + n;
   sp->match_start = sp->match_stop = sp->at;
-  return BPE_OK;
+  return p->stopped ? set_stopped(e) : BPE_OK;
 }
 
 /* The piece at `at` is all that is found: it ends there. */
@@ -216,12 +205,14 @@ static bpe_status fill_by_regex(splitter *sp, bpe_error *e) {
 
 static bpe_status fill_one(splitter *sp, bpe_error *e) {
   const bpe_pattern *p = sp->pattern;
+  pace work = {.stop = sp->stop, .ctx = sp->stop_ctx};
   if (p->scan == NULL && p->regex == NULL) return found_one(sp, sp->end);
   if (sp->at == sp->well_end) {
-    const bpe_status st = find_well_formed(sp, e);
+    bpe_status st = find_well_formed(sp, &work, e);
     if (st != BPE_OK) return st;
     if (sp->at == sp->well_end) {
-      const size_t n = utf8_malformed_run(sp->text + sp->at, sp->end - sp->at);
+      const size_t n = utf8_paced_malformed_run(&work, sp->text + sp->at, sp->end - sp->at);
+      if (work.stopped) return set_stopped(e);
       sp->well_start = sp->well_end = sp->at + n;
       return found_one(sp, sp->at + n);
     }
@@ -229,8 +220,9 @@ static bpe_status fill_one(splitter *sp, bpe_error *e) {
   if (p->regex != NULL) return fill_by_regex(sp, e);
   sp->base = sp->at;
   sp->next = 0;
-  sp->n = scan_pieces(p->scan, sp->text + sp->at, sp->well_end - sp->at, sp->ends, SPLIT_BATCH);
-  return BPE_OK;
+  sp->n =
+      scan_pieces(p->scan, sp->text + sp->at, sp->well_end - sp->at, sp->ends, SPLIT_BATCH, &work);
+  return work.stopped ? set_stopped(e) : BPE_OK;
 }
 
 /* The deepest level that has something left takes its next piece; below it each level begins

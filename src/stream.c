@@ -42,6 +42,7 @@ struct bpe_stream {
   size_t need;          /* undecided bytes that make the next attempt */
   size_t base, settled; /* the attempt under way: where it began, and how far it is certain */
   bool walking, began, ended, finished;
+  pace pace; /* of what is not walking */
 };
 
 bpe_status bpe_stream_new(bpe_coder *c, const bpe_walk_options *o, bpe_error *e, bpe_stream **out) {
@@ -67,6 +68,7 @@ bpe_status bpe_stream_new(bpe_coder *c, const bpe_walk_options *o, bpe_error *e,
   s->alloc = m->alloc;
   s->options = (bpe_walk_options){
       .allowed = o->allowed, .pattern = o->pattern, .stop = o->stop, .stop_ctx = o->stop_ctx};
+  s->pace = (pace){.stop = o->stop, .ctx = o->stop_ctx};
   s->forbidden = o->forbidden;
   s->document = o->document;
   s->longest = special_longest(finder);
@@ -109,26 +111,31 @@ static bpe_status check_forbidden(bpe_stream *s, bpe_error *e) {
 }
 
 /* Forgets what is handed out, and need not be looked at for forbidden strings either. */
-static void forget(bpe_stream *s) {
+static bpe_status forget(bpe_stream *s, bpe_error *e) {
   size_t done = s->at;
   if (s->forbidden != NULL && s->bad_from < done) done = s->bad_from;
-  if (done == 0 || done < s->n / 2) return; /* moving would cost more than it gains */
-  memmove(s->bytes, s->bytes + done, s->n - done);
+  if (done == 0 || done < s->n - done) return BPE_OK; /* moving would cost more than it gains */
+  /* What is left is not more than what goes, so the two do not overlap. */
+  const bpe_status st = pace_copy(&s->pace, s->bytes, s->bytes + done, s->n - done, e);
+  if (st != BPE_OK) return st;
   s->n -= done;
   s->at -= done;
   s->bad_from = s->bad_from > done ? s->bad_from - done : 0;
   s->offset += done;
+  return BPE_OK;
 }
 
 bpe_status bpe_stream_add(bpe_stream *s, const void *part, size_t len, bpe_error *e) {
   size_t n;
   if (len == 0) return BPE_OK;
   s->walking = false; /* the buffer moves */
-  forget(s);
+  bpe_status st = forget(s, e);
+  if (st != BPE_OK) return st;
   if (!size_add(s->n, len, &n) ||
       !mem_grow(&s->alloc, (void **)&s->bytes, &s->cap, n, sizeof *s->bytes))
     return set_nomem(e);
-  memcpy(s->bytes + s->n, part, len);
+  st = pace_copy(&s->pace, s->bytes + s->n, part, len, e);
+  if (st != BPE_OK) return st;
   s->n = n;
   return check_forbidden(s, e);
 }
@@ -139,19 +146,20 @@ void bpe_stream_end(bpe_stream *s) {
 }
 
 /* How far the undecided bytes are certain to be split as they are. */
-static size_t certain_part(const bpe_stream *s) {
+static size_t certain_part(bpe_stream *s) {
   const uint8_t *text = s->bytes + s->at;
   const size_t len = s->n - s->at;
   const size_t margin = (s->longest > 0 ? s->longest - 1 : 0) + CUT_CHAR;
   if (len <= margin) return 0;
   size_t end = len - margin;
   for (int k = 0; k < CUT_CHAR && end > 0 && (text[end] & 0xc0) == 0x80; k++) end--;
-  return scan_settled(text, end);
+  return scan_settled(text, end, &s->pace);
 }
 
 static bpe_status begin_attempt(bpe_stream *s, bpe_error *e) {
   s->base = s->at;
   s->settled = s->ended ? SIZE_MAX : certain_part(s);
+  if (s->pace.stopped) return set_stopped(e);
   s->walking = true;
   return bpe_walk_start(s->walk, s->bytes + s->at, s->n - s->at, &s->options, e);
 }

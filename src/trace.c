@@ -15,6 +15,8 @@
 
 #include <string.h>
 
+enum { ID_WORK = 8, STEP_WORK = 64 }; /* units, of a look at an id's token, and of a step */
+
 struct bpe_trace {
   bpe_walk *walk; /* owned */
   bpe_coder *coder;
@@ -29,8 +31,7 @@ struct bpe_trace {
   uint32_t whole; /* the token that the piece is taken for whole; BPE_NONE: it is merged */
   bool begun;     /* there is a piece */
   bpe_step step;
-  int (*stop)(void *ctx);
-  void *stop_ctx;
+  pace pace; /* of the steps */
 };
 
 bpe_status bpe_trace_new(bpe_coder *c, bpe_error *e, bpe_trace **out) {
@@ -66,8 +67,7 @@ bpe_status bpe_trace_start(bpe_trace *t, const void *text, size_t len, const bpe
   t->text = text;
   t->begun = false;
   t->step = (bpe_step){0};
-  t->stop = o != NULL ? o->stop : NULL;
-  t->stop_ctx = o != NULL ? o->stop_ctx : NULL;
+  t->pace = o != NULL ? (pace){.stop = o->stop, .ctx = o->stop_ctx} : (pace){.stop = NULL};
   return bpe_walk_start(t->walk, text, len, o, e);
 }
 
@@ -86,16 +86,17 @@ static bpe_status piece_bytes(bpe_trace *t, const bpe_piece *p, const uint8_t **
   *len = p->stop - p->start;
   if (p->stops == NULL) return BPE_OK;
   *len = 0;
-  for (size_t i = 0; i < p->n_ids; i++) *len += v->entries[vocab_find_id(v, p->ids[i])].len;
+  for (size_t i = 0; i < p->n_ids && !pace_stopped(&t->pace, ID_WORK); i++)
+    *len += v->entries[vocab_find_id(v, p->ids[i])].len;
   if (!mem_grow(&t->alloc, (void **)&t->bytes, &t->bytes_cap, *len, 1)) return set_nomem(e);
   size_t at = 0;
-  for (size_t i = 0; i < p->n_ids; i++) {
+  for (size_t i = 0; i < p->n_ids && !pace_stopped(&t->pace, ID_WORK); i++) {
     const vocab_entry *x = &v->entries[vocab_find_id(v, p->ids[i])];
     memcpy(t->bytes + at, vocab_bytes(v, x), x->len);
     at += x->len;
   }
   *s = t->bytes;
-  return BPE_OK;
+  return pace_add(&t->pace, 0, e);
 }
 
 /* Step 0 of the next piece, which a walk has read: where merging begins. */
@@ -116,8 +117,10 @@ static bpe_status begin_piece(bpe_trace *t, const bpe_piece *p, bpe_error *e) {
     for (size_t i = 0; i < len; i++) t->rank[i] = BPE_NONE;
     t->n = len;
   } else {
-    t->n = merge_start(v, s, len, t->ids, t->rank, t->to);
+    t->n = merge_start(v, s, len, t->ids, t->rank, t->to, &t->pace);
   }
+  const bpe_status begun = pace_add(&t->pace, 0, e);
+  if (begun != BPE_OK) return begun;
   t->step = (bpe_step){.piece = t->begun ? t->step.piece + 1 : 0,
                        .start = p->start,
                        .stop = p->stop,
@@ -132,10 +135,10 @@ static bpe_status begin_piece(bpe_trace *t, const bpe_piece *p, bpe_error *e) {
 }
 
 /* Place of the lowest rank, leftmost first; n if there is no pair left. */
-static size_t least_pair(const bpe_trace *t) {
+static size_t least_pair(bpe_trace *t) {
   size_t at = t->n;
   uint32_t least = BPE_NONE;
-  for (size_t i = 0; i + 1 < t->n; i++) {
+  for (size_t i = 0; i + 1 < t->n && !pace_stopped(&t->pace, 1); i++) {
     if (t->rank[i] >= least) continue;
     least = t->rank[i];
     at = i;
@@ -166,7 +169,7 @@ static void merge_run(bpe_trace *t, size_t at) {
   uint64_t replacements = 0;
   bool over = false;
   size_t w = at, k = at;
-  while (k < t->n) {
+  while (k < t->n && !pace_stopped(&t->pace, 4)) {
     const bool lowest = !over && k + 1 < t->n && t->rank[k] == rank;
     if (lowest && t->ids[k] == left && t->ids[k + 1] == right) {
       t->ids[w] = id;
@@ -193,8 +196,8 @@ static void merge_run(bpe_trace *t, size_t at) {
 /* The next step of the piece at hand; false: it has none. */
 static bool next_step(bpe_trace *t) {
   const size_t at = t->whole == BPE_NONE ? least_pair(t) : 0;
-  if (at == t->n) return false;
-  memcpy(t->before, t->ids, t->n * sizeof *t->ids);
+  if (at == t->n || pace_copy(&t->pace, t->before, t->ids, t->n * sizeof *t->ids, NULL) != BPE_OK)
+    return false;
   t->step.step++;
   t->step.before = t->before;
   t->step.n_before = t->n;
@@ -215,10 +218,10 @@ static bool next_step(bpe_trace *t) {
 bpe_status bpe_trace_next(bpe_trace *t, bpe_step *out, bpe_error *e) {
   bpe_piece p;
   *out = (bpe_step){0};
-  if (t->stop != NULL && t->stop(t->stop_ctx)) {
+  const bool stepped = t->begun && next_step(t);
+  if (pace_stopped(&t->pace, STEP_WORK))
     return set_error(e, BPE_STOPPED, t->step.start, "interrupted");
-  }
-  if (!t->begun || !next_step(t)) {
+  if (!stepped) {
     bpe_status st = bpe_walk_next(t->walk, &p, e);
     if (st == BPE_OK) st = begin_piece(t, &p, e);
     if (st != BPE_OK) return st;

@@ -55,7 +55,7 @@ static bpe_status copy_specials(bpe_trainer *t, const bpe_train_options *o, bpe_
     st = special_add(t->finder, x->text, x->len, (uint32_t)i, 0, e);
   }
   if (st != BPE_OK) return st;
-  special_seal(t->finder);
+  if ((st = special_seal(t->finder, e)) != BPE_OK) return st;
   for (size_t i = 0; i < o->n_specials; i++) {
     const bpe_name *x = &t->specials[i];
     quoted q;
@@ -300,14 +300,14 @@ static bpe_status make_model(bpe_trainer *t, train_state *s, const figures *f, b
   builder_vouch(to);
   bpe_builder_pattern(to, t->pattern->text, t->pattern->len, t->pattern->is_regex);
   if (t->o.place == BPE_PLACE_FIRST) add_specials(t, &ids, to);
-  for (uint32_t k = 0; k < s->n_symbols; k++) {
+  for (uint32_t k = 0; k < s->n_symbols && !builder_failed(to); k++) {
     if (k == 256 && t->o.place == BPE_PLACE_AFTER_BYTES) add_specials(t, &ids, to);
     bpe_builder_token(to, k < 256 ? ids.bytes + k : beyond + k, BPE_TOKEN,
                       s->text + s->symbols[k].at, s->symbols[k].len);
   }
   if (t->o.place == BPE_PLACE_LAST || (t->o.place == BPE_PLACE_AFTER_BYTES && s->n_symbols == 256))
     add_specials(t, &ids, to);
-  for (uint32_t r = 0; r < s->n_merges; r++) {
+  for (uint32_t r = 0; r < s->n_merges && !builder_failed(to); r++) {
     const train_merge *m = &s->merges[r];
     bpe_builder_merge(to, r, (m->left < 256 ? ids.bytes : beyond) + m->left,
                       (m->right < 256 ? ids.bytes : beyond) + m->right, ids.merges + r, m->count);

@@ -49,6 +49,7 @@ typedef struct train_state {
   int (*stop)(void *ctx);
   void *stop_ctx;
   uint64_t work; /* done since the last question to stop */
+  bool stopped;  /* stays */
 
   uint8_t *text; /* owned, as is all below; n_slots */
   uint32_t *symbol, *pair;
@@ -75,12 +76,12 @@ typedef struct train_state {
 bpe_status train_start(train_state *, const count_table *, const uint8_t order[256], bpe_error *);
 /* The number of slots that a table's pieces take, or 0 when they are too many. */
 size_t train_slots(const count_table *);
-/* Merges one pair and makes its result the newest symbol. New pairs are pairs[*first_new ..]. */
-bpe_status train_merge_pair(train_state *, uint32_t pair, size_t *first_new, bpe_error *);
+/* Merges pairs[number] and makes its result the newest symbol. New pairs are pairs[*first_new ..]. */
+bpe_status train_merge_pair(train_state *, uint32_t number, size_t *first_new, bpe_error *);
 /* Asks about stopping once `work` steps more amount to enough. */
 bpe_status train_work(train_state *, uint64_t work, bpe_error *);
-/* The first slot where the pair still holds; its count is not 0. */
-uint32_t train_first_slot(train_state *, uint32_t pair);
+/* The first slot where the pair still holds; its count is not 0. Any, once stopped. */
+uint32_t train_first_slot(train_state *, uint32_t number);
 /* Symbols that are left, each as often as its piece counts; at most COUNT_MAX. */
 bpe_status train_tokens(train_state *, uint64_t *sum, bpe_error *);
 void train_clear(train_state *);

@@ -17,14 +17,14 @@ typedef struct shape {
   uint32_t specials, merges; /* first id of each; the bytes' is 0 or n_specials */
 } shape;
 
-static bool is_run(const vocab *v, bpe_kind kind, uint32_t from, uint32_t n) {
-  for (uint32_t i = 0; i < n; i++)
+static bool is_run(const vocab *v, bpe_kind kind, uint32_t from, uint32_t n, pace *p) {
+  for (uint32_t i = 0; i < n && !pace_stopped(p, 2); i++)
     if (v->entries[from + i].kind != kind) return false;
   return true;
 }
 
 /* Every id has one entry, and the kinds stand as training puts them. */
-static bool find_shape(const bpe_model *m, shape *s) {
+static bool find_shape(const bpe_model *m, shape *s, pace *p) {
   const vocab *v = &m->v;
   if (m->normalizer != NULL || v->whole || v->n_entries != v->n_dense ||
       v->n_entries < 256 + v->n_merges)
@@ -36,12 +36,12 @@ static bool find_shape(const bpe_model *m, shape *s) {
                        v->entries[n - 1].kind == BPE_TOKEN;
   s->merges = first + 256 + (between ? s->n_specials : 0);
   s->specials = first != 0 ? 0 : between ? 256 : 256 + merges;
-  if (!is_run(v, BPE_TOKEN, first, 256) || !is_run(v, BPE_TOKEN, s->merges, merges) ||
-      !is_run(v, BPE_SPECIAL, s->specials, s->n_specials))
+  if (!is_run(v, BPE_TOKEN, first, 256, p) || !is_run(v, BPE_TOKEN, s->merges, merges, p) ||
+      !is_run(v, BPE_SPECIAL, s->specials, s->n_specials, p))
     return false;
   for (uint32_t i = 0; i < 256; i++)
     if (v->entries[first + i].len != 1) return false;
-  for (uint32_t r = 0; r < merges; r++) {
+  for (uint32_t r = 0; r < merges && !pace_stopped(p, 4); r++) {
     const vocab_merge *x = &v->merges[r];
     if (x->id != s->merges + r || x->left >= x->id || x->right >= x->id) return false;
   }
@@ -81,8 +81,10 @@ bpe_status bpe_model_cut(const bpe_model *m, uint32_t vocab_size, bpe_error *e, 
   *out = NULL;
   const vocab *v = &m->v;
   shape s;
-  if (!find_shape(m, &s))
-    return set_error(e, BPE_MISUSE, 0, "only a trained tokenizer can be cut to a size");
+  pace p = pace_of(&m->alloc);
+  const bool trained = find_shape(m, &s, &p);
+  if (p.stopped) return set_stopped(e);
+  if (!trained) return set_error(e, BPE_MISUSE, 0, "only a trained tokenizer can be cut to a size");
   uint32_t wanted = s.n_merges;
   if (vocab_size > v->n_entries) {
     const bpe_status st = merges_wanted(m, s.n_merges, &wanted, e);
@@ -100,13 +102,13 @@ bpe_status bpe_model_cut(const bpe_model *m, uint32_t vocab_size, bpe_error *e, 
   if (to == NULL) return set_nomem(e);
   builder_vouch(to);
   bpe_builder_pattern(to, m->pattern->text, m->pattern->len, m->pattern->is_regex);
-  for (uint32_t i = 0; i < v->n_entries; i++) {
+  for (uint32_t i = 0; i < v->n_entries && !builder_failed(to); i++) {
     const vocab_entry *x = &v->entries[i];
     if (i >= s.merges + n && i < s.merges + s.n_merges) continue;
     bpe_builder_token(to, x->kind == BPE_SPECIAL ? i - specials_move : i, (bpe_kind)x->kind,
                       vocab_bytes(v, x), x->len);
   }
-  for (uint32_t r = 0; r < n; r++) {
+  for (uint32_t r = 0; r < n && !builder_failed(to); r++) {
     const bpe_merge x = bpe_model_merge(m, r);
     bpe_builder_merge(to, r, x.left, x.right, x.id, x.count);
   }

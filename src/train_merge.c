@@ -21,11 +21,16 @@ enum {
 
 static const uint32_t dull = 0; /* the pair that stands for all that may never merge */
 
+/* True: stop. */
+static bool ask(train_state *t) {
+  if (!t->stopped && t->stop != NULL && t->stop(t->stop_ctx)) t->stopped = true;
+  t->work = t->stopped ? STOP_INTERVAL : 0; /* once stopped, always */
+  return t->stopped;
+}
+
 bpe_status train_work(train_state *t, uint64_t work, bpe_error *e) {
   t->work += work;
-  if (t->work < STOP_INTERVAL) return BPE_OK;
-  t->work = 0;
-  if (t->stop == NULL || !t->stop(t->stop_ctx)) return BPE_OK;
+  if (t->work < STOP_INTERVAL || !ask(t)) return BPE_OK;
   return set_error(e, BPE_STOPPED, 0, "interrupted");
 }
 
@@ -49,15 +54,20 @@ void train_clear(train_state *t) {
 
 /* ---- Layout -------------------------------------------------------------------------------- */
 
-size_t train_slots(const count_table *table) {
+/* Sets n_slots to what the table's pieces take. */
+static bpe_status count_slots(train_state *t, const count_table *table, bpe_error *e) {
   uint8_t room[16];
   size_t n = 1, len;
   for (size_t i = 0; i < table->n; i++) {
+    const bpe_status st = train_work(t, 1, e);
+    if (st != BPE_OK) return st;
     count_bytes(table, &table->entries[i], room, &len);
     if (len < 2) continue;
-    if (!size_add(n, len + 1, &n) || n >= TRAIN_NONE / 4 * 3) return 0;
+    if (!size_add(n, len + 1, &n) || n >= TRAIN_NONE / 4 * 3)
+      return set_error(e, BPE_TOOBIG, 0, "too much distinct text");
   }
-  return n;
+  t->n_slots = n;
+  return BPE_OK;
 }
 
 /* The entries of a table in order of first appearance: least significant digit first. */
@@ -68,6 +78,8 @@ static bpe_status sort_by_first(train_state *t, const count_table *table, uint32
   for (size_t i = 0; i < table->n; i++) {
     order[i] = (uint32_t)i;
     if (table->entries[i].first > highest) highest = table->entries[i].first;
+    const bpe_status st = train_work(t, 1, e);
+    if (st != BPE_OK) return st;
   }
   if (t->tie != BPE_TIE_FIRST) return BPE_OK;
   uint32_t *other = mem_new(&t->alloc, table->n, sizeof *other);
@@ -75,14 +87,19 @@ static bpe_status sort_by_first(train_state *t, const count_table *table, uint32
   bpe_status st = BPE_OK;
   for (int shift = 0; shift < 64 && highest >> shift != 0 && st == BPE_OK; shift += BITS) {
     size_t at[DIGITS + 1] = {0};
-    for (size_t i = 0; i < table->n; i++)
+    for (size_t i = 0; i < table->n && st == BPE_OK; i++) {
       at[(table->entries[order[i]].first >> shift & (DIGITS - 1)) + 1]++;
+      st = train_work(t, 1, e);
+    }
     for (size_t d = 0; d < DIGITS; d++) at[d + 1] += at[d];
     for (size_t i = 0; i < table->n && st == BPE_OK; i++) {
       other[at[table->entries[order[i]].first >> shift & (DIGITS - 1)]++] = order[i];
       st = train_work(t, 2, e);
     }
-    if (st == BPE_OK) memcpy(order, other, table->n * sizeof *order);
+    for (size_t i = 0; i < table->n && st == BPE_OK; i++) {
+      order[i] = other[i];
+      st = train_work(t, 1, e);
+    }
   }
   mem_free(&t->alloc, other);
   return st;
@@ -231,16 +248,16 @@ static bpe_status byte_symbols(train_state *t, const uint8_t order[256], bpe_err
 
 bpe_status train_start(train_state *t, const count_table *table, const uint8_t order[256],
                        bpe_error *e) {
-  const size_t n = train_slots(table);
-  if (n == 0) return set_error(e, BPE_TOOBIG, 0, "too much distinct text");
-  t->n_slots = n;
+  bpe_status st = count_slots(t, table, e);
+  if (st != BPE_OK) return st;
+  const size_t n = t->n_slots;
   t->text = mem_new(&t->alloc, n + 256, 1);
   t->symbol = mem_new(&t->alloc, n, sizeof *t->symbol);
   t->starts = mem_new(&t->alloc, table->n, sizeof *t->starts);
   t->weights = mem_new(&t->alloc, table->n, sizeof *t->weights);
   t->piece_of = mem_new(&t->alloc, n / BLOCK + 1, sizeof *t->piece_of);
   uint32_t *grid = mem_zero(&t->alloc, 1 << 16, sizeof *grid); /* all dull */
-  bpe_status st = BPE_NOMEM;
+  st = BPE_NOMEM;
   if (t->text == NULL || t->symbol == NULL || t->starts == NULL || t->weights == NULL ||
       t->piece_of == NULL || grid == NULL) {
     set_nomem(e);
@@ -415,7 +432,7 @@ bpe_status train_merge_pair(train_state *t, uint32_t number, size_t *first_new, 
 
 uint32_t train_first_slot(train_state *t, uint32_t number) {
   train_pair *p = &t->pairs[number];
-  while (t->pair[t->lists[p->at]] != number) {
+  while (t->pair[t->lists[p->at]] != number && !(++t->work >= STOP_INTERVAL && ask(t))) {
     p->at++;
     p->n--;
   }

@@ -112,6 +112,25 @@ size_t utf8_malformed_run(const uint8_t *s, size_t len) {
   return i;
 }
 
+/* Bytes judged at a time, and units of work for each of them at worst. */
+enum { STRIDE = UTF8_LONG, BYTE_WORK = 4 };
+
+size_t utf8_long_valid_run(pace *p, const uint8_t *s, size_t len) {
+  for (size_t i = 0;;) {
+    const size_t left = len - i, part = left < STRIDE ? left : STRIDE;
+    const size_t n = utf8_valid_run(s + i, part);
+    i += n;
+    /* A part's end may cut a character; then the next part shows whether it goes on. */
+    if (part == left || n == 0 || pace_stopped(p, n * BYTE_WORK)) return i;
+  }
+}
+
+size_t utf8_paced_malformed_run(pace *p, const uint8_t *s, size_t len) {
+  size_t i = 0;
+  while (i < len && utf8_length(s + i, len - i) == 0 && !pace_stopped(p, BYTE_WORK)) i++;
+  return i;
+}
+
 size_t utf8_subpart(const uint8_t *s, size_t len) {
   const uint8_t c = s[0];
   if (c < 0xc2 || c > 0xf4 || len < 2) return 1;
@@ -128,6 +147,13 @@ bool bpe_utf8_valid(const void *text, size_t len) {
   return utf8_valid_run(text, len) == len;
 }
 
+bpe_status bpe_utf8_check(const bpe_alloc *a, const void *text, size_t len, bpe_error *e,
+                          bool *valid) {
+  pace p = pace_of(a);
+  *valid = utf8_paced_valid_run(&p, text, len) == len;
+  return pace_add(&p, 0, e);
+}
+
 size_t bpe_utf8_next(const void *text, size_t len) {
   const size_t n = utf8_length(text, len);
   return n != 0 ? n : utf8_subpart(text, len);
@@ -142,11 +168,14 @@ static bool is_incomplete(const uint8_t *s, size_t n, size_t len) {
 bpe_status bpe_utf8_repair(const void *text, size_t len, bpe_repair how, bpe_error *e,
                            bpe_buffer *out) {
   const uint8_t *s = text;
+  pace p = pace_of(&out->alloc);
   for (size_t i = 0; i < len;) {
-    const size_t good = utf8_valid_run(s + i, len - i);
+    const size_t part = len - i < STRIDE ? len - i : STRIDE;
+    const size_t good = utf8_valid_run(s + i, part);
     bpe_buffer_append(out, s + i, good);
     i += good;
-    if (i == len) break;
+    if (i == len || buffer_failed(out, &p, (1 + good) * BYTE_WORK)) break;
+    if (utf8_length(s + i, len - i) != 0) continue; /* it went on, past the part */
     if (how == BPE_REPAIR_STRICT)
       return set_error(e, BPE_BADTEXT, i, "malformed UTF-8 at byte %zu", i);
     const size_t bad = utf8_subpart(s + i, len - i);

@@ -51,6 +51,14 @@ static inline uint32_t utf8_decode(const uint8_t *s, size_t *len) {
 size_t utf8_valid_run(const uint8_t *s, size_t len);
 /* Length of the malformed run at s[0]; 0 if s is empty or starts well-formed. */
 size_t utf8_malformed_run(const uint8_t *s, size_t len);
+enum { UTF8_LONG = 1 << 16 };
+
+/* Both of a text that can be long: shorter than they are once the pace is stopped. */
+size_t utf8_long_valid_run(pace *, const uint8_t *s, size_t len);
+static inline size_t utf8_paced_valid_run(pace *p, const uint8_t *s, size_t len) {
+  return len < UTF8_LONG ? utf8_valid_run(s, len) : utf8_long_valid_run(p, s, len);
+}
+size_t utf8_paced_malformed_run(pace *, const uint8_t *s, size_t len);
 /* Length of the maximal subpart at s[0], where no well-formed sequence starts. len > 0. */
 size_t utf8_subpart(const uint8_t *s, size_t len);
 

@@ -31,8 +31,18 @@ typedef struct vocab_entry {
   uint32_t offset, len; /* of the slab; len > 0 */
   uint8_t kind;         /* bpe_kind */
   uint8_t flags;        /* entry_flag */
-  bool direct;
 } vocab_entry;
+
+/* Three keys of entries and what they are, one cache line. An entry is in the line that its hash
+** names or, where that was full, in the first behind it that was not; `over` then says so in each
+** line on the way. */
+typedef struct token_line {
+  piece_key keys[3];
+  uint32_t entries[3]; /* and 1; 0: nothing is there */
+  uint32_t over;       /* 0, or TOKEN_OVER */
+} token_line;
+
+#define TOKEN_OVER UINT32_MAX
 
 /* What two single bytes become; order BPE_NONE: they do not merge. */
 typedef struct byte_pair {
@@ -47,16 +57,17 @@ typedef struct vocab {
   size_t n_dense;  /* entries[i].id == i for all i below */
   uint32_t *named; /* owned; the entries that are no BPE_TOKEN, in order: few */
   size_t n_named;
-  uint8_t *slab; /* owned */
+  uint8_t *slab; /* owned; sealed, KEY_SLACK bytes may be read from the start of any entry */
   size_t slab_len, slab_cap;
   vocab_merge *merges; /* owned, by (rank, left, right) */
   size_t n_merges, merges_cap;
   uint64_t *counts; /* owned, of each merge; NULL: all unknown */
   size_t counts_cap;
-  size_t longest;       /* bytes of the longest entry */
-  uint64_t *byte_slots; /* owned; high half: hash, low half: entry + 1; 0: empty */
-  size_t byte_mask;
-  unsigned byte_shift; /* of a hash, to the first slot to look at */
+  size_t longest;    /* bytes of the longest entry */
+  void *token_block; /* owned; holds token_lines: the entries that merge, by their bytes */
+  token_line *token_lines;
+  size_t n_token_lines;
+  uint64_t *direct; /* owned; a bit for each entry */
   pair_map pairs;
   byte_pair *byte_pairs;  /* owned; [first << 8 | second], what `pairs` says of their ids */
   uint32_t byte_ids[256]; /* id of each single byte; BPE_NONE: there is none */
@@ -68,7 +79,7 @@ typedef struct vocab {
 void vocab_clear(vocab *);
 
 /* Puts the entries in order of id, so that vocab_find_id finds them. */
-void vocab_sort(vocab *);
+BPE_CHECK bpe_status vocab_sort(vocab *, pace *, bpe_error *);
 
 /* Sorts, checks and indexes what a builder has put into entries, slab, merges and counts. */
 bpe_status vocab_seal(vocab *, bpe_error *);
@@ -84,24 +95,18 @@ static inline bool entry_merges(const vocab_entry *e) {
   return e->kind == BPE_TOKEN || (e->flags & ENTRY_MERGES);
 }
 
-/* The first place to look for a key in byte_slots. */
-static inline size_t vocab_slot(const vocab *v, piece_key k) {
-  return (size_t)(key_hash(k) >> v->byte_shift);
+static inline bool vocab_direct(const vocab *v, size_t entry) {
+  return v->direct[entry / 64] >> entry % 64 & 1;
+}
+
+/* The first line that may have a key. */
+static inline const token_line *vocab_line(const vocab *v, piece_key k) {
+  return &v->token_lines[hash_scaled(hash_two(k.low, k.high), v->n_token_lines)];
 }
 
 /* The entry that merges, of exactly these bytes, with the lowest id, or n_entries. Fallbacks and
 ** unused entries come after all others. k: the key of the bytes. */
-static inline size_t vocab_find_key(const vocab *v, piece_key k, const uint8_t *s, size_t len) {
-  const uint64_t h = key_hash(k) >> 32;
-  for (size_t i = vocab_slot(v, k);; i = (i + 1) & v->byte_mask) {
-    const uint64_t slot = v->byte_slots[i];
-    if (slot == 0) return v->n_entries;
-    if (slot >> 32 != h) continue;
-    const size_t at = (size_t)(uint32_t)slot - 1;
-    const vocab_entry *e = &v->entries[at];
-    if (e->len == len && memcmp(v->slab + e->offset, s, len) == 0) return at;
-  }
-}
+size_t vocab_find_key(const vocab *, piece_key k, const uint8_t *s, size_t len);
 
 static inline size_t vocab_find_bytes(const vocab *v, const uint8_t *s, size_t len) {
   return vocab_find_key(v, key_any(s, len), s, len);

@@ -48,7 +48,11 @@ struct bpe_windows {
   size_t *ends;     /* owned; of the tokens of one piece */
   size_t ends_cap;
   size_t from, least; /* the next window begins at `from` and ends behind `least` */
+  pace pace;          /* of what is not walking */
 };
+
+/* Units of work: of a candidate that is counted again, a place that may be a cut, an id. */
+enum { TRY_WORK = 64, LOOK_WORK = 16, ID_WORK = 8 };
 
 /* ---- Making and marking --------------------------------------------------------------------- */
 
@@ -90,6 +94,7 @@ bpe_status bpe_windows_new(bpe_coder *c, const void *text, size_t len, const bpe
   w->coder = c;
   w->alloc = m->alloc;
   w->options = *o;
+  w->pace = (pace){.stop = o->stop, .ctx = o->stop_ctx};
   w->how = *how;
   w->wraps = wraps;
   w->room = how->most - wraps;
@@ -174,11 +179,11 @@ static bpe_status ends_of(bpe_windows *w, size_t i, const size_t **ends, size_t 
   if (!mem_grow(&w->alloc, (void **)&w->ends, &w->ends_cap, *n, sizeof *w->ends))
     return set_nomem(e);
   size_t at = p.start;
-  for (size_t t = 0; t < p.n_ids; t++)
+  for (size_t t = 0; t < p.n_ids && !pace_stopped(&w->pace, ID_WORK); t++)
     w->ends[t] = at += v->entries[vocab_find_id(v, p.ids[t])].len;
   if (w->marks[i].single) w->ends[0] = p.stop;
   *ends = w->ends;
-  return BPE_OK;
+  return pace_add(&w->pace, 1, e);
 }
 
 /* Index of the last mark with start <= at, the first mark's start being so. */
@@ -203,11 +208,11 @@ static bool is_char_boundary(const bpe_windows *w, size_t at) {
 /* ---- Counting again ------------------------------------------------------------------------- */
 
 /* The last mark from which text[from .. to) must be split again. */
-static size_t unsettled_mark(const bpe_windows *w, size_t from, size_t to) {
+static size_t unsettled_mark(bpe_windows *w, size_t from, size_t to) {
   if (!w->local) return 0;
-  const size_t settled = from + scan_settled(w->text + from, to - from);
+  const size_t settled = from + scan_settled(w->text + from, to - from, &w->pace);
   size_t i = w->n_marks - 1;
-  while (i > 0 && w->marks[i].start >= settled) i--;
+  while (i > 0 && w->marks[i].start >= settled && !pace_stopped(&w->pace, 1)) i--;
   return i;
 }
 
@@ -218,7 +223,8 @@ static bpe_status count_prefix(bpe_windows *w, size_t from, size_t to, uint64_t 
   const size_t i = unsettled_mark(w, from, to);
   bpe_piece p;
   *n = w->marks[i].before;
-  bpe_status st = rewalk_start(&w->again, w->text, w->len, w->marks[i].start, to, e);
+  bpe_status st = pace_add(&w->pace, TRY_WORK, e);
+  if (st == BPE_OK) st = rewalk_start(&w->again, w->text, w->len, w->marks[i].start, to, e);
   while (st == BPE_OK && *n <= most) {
     st = rewalk_next(&w->again, &p, e);
     if (st == BPE_OK) *n += p.n_ids;
@@ -233,13 +239,15 @@ static bpe_status count_suffix(bpe_windows *w, size_t from, size_t to, uint64_t 
   size_t i = mark_at(w, from);
   bpe_piece p;
   *n = 0;
-  bpe_status st = rewalk_start(&w->again, w->text, w->len, from, to, e);
+  bpe_status st = pace_add(&w->pace, TRY_WORK, e);
+  if (st == BPE_OK) st = rewalk_start(&w->again, w->text, w->len, from, to, e);
   while (st == BPE_OK && *n <= most) {
     st = rewalk_next(&w->again, &p, e);
     if (st != BPE_OK) break;
     *n += p.n_ids;
     if (!w->local) continue;
-    while (i < w->n_marks && w->marks[i].start < p.stop) i++;
+    while (i < w->n_marks && w->marks[i].start < p.stop && !pace_stopped(&w->pace, 1)) i++;
+    if ((st = pace_add(&w->pace, 0, e)) != BPE_OK) break;
     if (i < w->n_marks && w->marks[i].start == p.stop) { /* the same pieces from here on */
       *n += w->total - w->marks[i].before;
       return BPE_OK;
@@ -268,15 +276,17 @@ static bpe_status cut_at_token(bpe_windows *w, size_t from, size_t least, size_t
   for (size_t i = w->n_marks; i-- > 0;) {
     const size_t *ends;
     size_t n_ends;
-    if (w->marks[i].before >= w->room) continue;
-    bpe_status st = ends_of(w, i, &ends, &n_ends, e);
+    bpe_status st = pace_add(&w->pace, 1, e);
+    if (st == BPE_OK && w->marks[i].before >= w->room) continue;
+    if (st == BPE_OK) st = ends_of(w, i, &ends, &n_ends, e);
     if (st != BPE_OK) return st;
     const uint64_t room = w->room - w->marks[i].before;
     for (size_t k = n_ends < room ? n_ends : (size_t)room; k > 0; k--) {
       bool holds;
       if (ends[k - 1] <= least) return BPE_OK;
       const size_t end = ends[k - 1];
-      st = try_cut(w, from, end, &holds, n, e);
+      st = pace_add(&w->pace, 2, e);
+      if (st == BPE_OK) st = try_cut(w, from, end, &holds, n, e);
       if (st != BPE_OK) return st;
       if (!holds) continue;
       *to = end;
@@ -293,8 +303,9 @@ static bpe_status is_token_end(bpe_windows *w, size_t at, bool *is, bpe_error *e
   *is = w->marks[i].start == at || mark_stop(w, i) == at;
   if (*is) return BPE_OK;
   const bpe_status st = ends_of(w, i, &ends, &n, e);
-  for (size_t k = 0; st == BPE_OK && k < n && ends[k] <= at; k++) *is = ends[k] == at;
-  return st;
+  for (size_t k = 0; st == BPE_OK && k < n && ends[k] <= at && !pace_stopped(&w->pace, 1); k++)
+    *is = ends[k] == at;
+  return st == BPE_OK ? pace_add(&w->pace, 0, e) : st;
 }
 
 /* Lowers *to to the last cut of the wanted kind behind `least`, if there is one. */
@@ -303,10 +314,12 @@ static bpe_status cut_at_text(bpe_windows *w, size_t from, size_t least, bpe_cut
   for (size_t at = *to; at > least; at--) {
     bool holds;
     uint64_t count;
+    bpe_status st = pace_add(&w->pace, LOOK_WORK, e);
+    if (st != BPE_OK) return st;
     if (cut == BPE_CUT_PARAGRAPH ? !is_paragraph_end(w->text, from, at, w->len)
                                  : !is_sentence_end(w->text, from, at, w->len))
       continue;
-    bpe_status st = is_token_end(w, at, &holds, e);
+    st = is_token_end(w, at, &holds, e);
     if (st == BPE_OK && holds) st = try_cut(w, from, at, &holds, &count, e);
     if (st != BPE_OK) return st;
     if (!holds) continue;
@@ -351,7 +364,7 @@ static bpe_status cut_left(bpe_windows *w, size_t to, uint64_t most, size_t *sta
   if (w->n_marks == 0) return BPE_OK;
   const uint64_t skip = w->total > most ? w->total - most : 0; /* tokens */
   size_t i = 0;
-  while (i + 1 < w->n_marks && w->marks[i + 1].before <= skip) i++;
+  while (i + 1 < w->n_marks && w->marks[i + 1].before <= skip && !pace_stopped(&w->pace, 1)) i++;
   for (; i < w->n_marks; i++) {
     const size_t *ends;
     size_t n_ends;
@@ -361,6 +374,7 @@ static bpe_status cut_left(bpe_windows *w, size_t to, uint64_t most, size_t *sta
     for (size_t k = skip > before ? (size_t)(skip - before) : 0; k < n_ends; k++) {
       const size_t at = k == 0 ? w->marks[i].start : ends[k - 1];
       uint64_t n;
+      if ((st = pace_add(&w->pace, 2, e)) != BPE_OK) return st;
       if (at == w->from || at >= to || !is_char_boundary(w, at)) continue;
       st = count_suffix(w, at, to, most, &n, e);
       if (st != BPE_OK) return st;
@@ -387,8 +401,10 @@ static bpe_status read_all(bpe_windows *w, bpe_error *e) {
     if (w->n_marks < FORGET_AT || w->n_marks < w->marks_cap ||
         w->total - w->marks[half].before <= w->room)
       continue;
-    memmove(w->marks, w->marks + half, (w->n_marks - half) * sizeof *w->marks);
+    for (size_t i = half; i < w->n_marks && !pace_stopped(&w->pace, 2); i++)
+      w->marks[i - half] = w->marks[i];
     w->n_marks -= half;
+    if ((st = pace_add(&w->pace, 0, e)) != BPE_OK) return st;
   }
   return st == BPE_DONE ? BPE_OK : st;
 }

@@ -9,11 +9,14 @@ set -u
 cd "$(dirname "$0")/.." || exit 1
 table='
 base:
+sort: base
+json: base
 cpu:
 utf8: base cpu
 unicode:
 unicode_table: unicode
-map: base cpu
+hash: base
+map: hash cpu
 key: map
 sha256:
 block: cpu utf8 unicode
@@ -30,7 +33,9 @@ model: normalize special split vocab
 builder: merge model
 model_digest: model sha256
 form: pieces
-encode: merge model pieces form
+lanes: merge
+unseen: lanes pieces
+encode: merge model pieces form unseen
 natural: utf8
 rewalk: encode merge model vocab utf8
 window: rewalk natural utf8 encode merge model
@@ -55,7 +60,7 @@ export_text: bytelevel export published utf8
 export_hf: bytelevel doc export published
 builtin: model builtin_data
 pool:
-count: map
+count: hash
 reader: count special split unicode utf8
 crew: pool reader
 train: count crew model pool train_queue

@@ -41,7 +41,7 @@ static void answer_number(stage *s, uint64_t n) {
 static void answer_model(stage *s, const bpe_model *m) {
   uint8_t digest[32];
   bpe_info info;
-  bpe_model_digest(m, digest);
+  if (bpe_model_digest(m, NULL, digest) != BPE_OK) return;
   bpe_model_info(m, &info);
   answer_bytes(s, digest, sizeof digest);
   for (size_t i = 0; i < info.merge_count && i < 100; i++)

@@ -7,7 +7,7 @@
 # shows: unknown options, no files at all, an extension that is not there, fixtures, --rewrite.
 #
 #     $ tests/selftest.sh
-#     52 passed, 0 failed
+#     63 passed, 0 failed
 
 runner=${1:-build/bin/slt}
 here=$(dirname "$0")
@@ -141,6 +141,26 @@ expect "a rewritten file" fail "4 passed, 2 failed" --no-ext "$scratch/sql/rewri
 if ! "$runner" --ext "$scratch/nope" "$good" --selftest >/dev/null 2>&1; then
   expect "an absent extension" fail "cannot load" --ext "$scratch/nope" "$good"
 fi
+
+# The scripts of tests/hosts count what their hosts report: lib.sh must take nothing for a success
+# that is none. host EXPECTED-LAST-LINE STATUS SCRIPT
+host() {
+  (cd "$here/.." && HOSTS=build/selftest-hosts sh -c ". tests/hosts/lib.sh; $3; finish") \
+    >"$scratch/out" 2>&1
+  [ $? -eq "$2" ] && [ "$(tail -n 1 "$scratch/out")" = "$1" ] && held=yes || held=no
+  verdict "host: $3" $held
+}
+host '7 passed, 0 failed' 0 "try a echo '7 passed, 0 failed'"
+host '7 passed, 1 failed' 1 "try a sh -c 'echo 7 passed, 0 failed; exit 9'"
+host '3 passed, 1 failed' 1 "try a echo '3 passed, 1 failed'"
+host '0 passed, 1 failed' 1 "try a echo '0 passed, 0 failed'"
+host '0 passed, 1 failed' 1 "try a true"
+host '0 passed, 1 failed' 1 "try a /no/such/command"
+host '0 passed, 1 failed' 1 "need no-such-tool"
+host '2 passed, 1 failed' 1 "try a echo '2 passed, 0 failed'; must false"
+host '0 passed, 1 failed' 1 "must_fail a echo '7 passed, 0 failed'"
+host '0 passed, 1 failed' 1 "must_fail a sh -c 'echo no such module; exit 1'"
+host '1 passed, 0 failed' 0 "must_fail a sh -c 'echo 6 passed, 1 failed; exit 1'"
 
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ] && [ $passed -gt 0 ]

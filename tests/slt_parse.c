@@ -28,7 +28,8 @@
 **       TEXT: part of the message, or /an extended regex/; without it a ---- block is the message.
 **       Before TEXT: code N, extcode N. Any head takes @NAME: run on that connection.
 **     param ?1|:name I|R|T|B|N [VALUE]     for the next record; VALUE as results are shown
-**     interrupt after N ticks              a progress handler stops the next record
+**     interrupt after N ticks              a progress handler stops the next record, which
+**                                          is skipped where SQLite was built without them
 **     skipif|onlyif CONDITION              the next record or directive; conditions are
 **       sqlite, mysql.., sqlite<3.41 (< <= = >= > !=), utf16, bigendian, asan, valgrind, static,
 **       noext, oom, option:ENABLE_FTS5

@@ -377,7 +377,10 @@ static bool run_directive(session *s, const script *sc, const node *n, const com
   case CMD_CONFIG: return apply_config(s, sc, n, c);
   case CMD_LIMIT: return apply_limit(s, c);
   case CMD_LOAD: return load_again(s, sc, n);
-  case CMD_INTERRUPT: s->ticks = c->low; return true;
+  case CMD_INTERRUPT:
+    s->ticks = c->low;
+    s->skip = s->skip || sqlite3_compileoption_used("OMIT_PROGRESS_CALLBACK");
+    return true;
   case CMD_PARAM: keep_param(s, c); return true;
   case CMD_SKIPIF: s->skip = s->skip || holds(s, &c->when); return true;
   case CMD_ONLYIF: s->skip = s->skip || !holds(s, &c->when); return true;

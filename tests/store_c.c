@@ -304,6 +304,7 @@ static int count_down(void *ctx) {
 }
 
 static void check_interrupted(loaded *t) {
+  if (sqlite3_compileoption_used("OMIT_PROGRESS_CALLBACK")) return; /* nothing could interrupt it */
   sqlite3 *db = open_memory(t);
   run(t, db, STORE("m"));
   int n = 0;
@@ -321,6 +322,26 @@ static void check_interrupted(loaded *t) {
   loaded_check(t, n > 5, "interrupted %d times", n);
   gives(t, db, "SELECT bpe_encode('abcab', 'n')", ANSWER);
   close_well(t, db, "interrupted");
+}
+
+/* A virtual table over a stored tokenizer is made, and stopped at every step: it says so. */
+static void check_interrupted_making(loaded *t) {
+  sqlite3 *db = open_memory(t);
+  run(t, db, STORE("m"));
+  int n = 0;
+  for (int ticks = 0; ticks < 100000; ticks++) {
+    ticks_left = ticks;
+    sqlite3_progress_handler(db, 1, count_down, NULL);
+    const int rc = sqlite3_exec(db, "CREATE VIRTUAL TABLE f USING fts5(x, tokenize = 'bpe m')",
+                                NULL, NULL, NULL);
+    sqlite3_progress_handler(db, 0, NULL, NULL);
+    if (rc == SQLITE_OK) break;
+    loaded_check(t, rc == SQLITE_INTERRUPT, "%d ticks: %d %s", ticks, rc, sqlite3_errmsg(db));
+    run(t, db, "DROP TABLE IF EXISTS f"); /* it may be there, and the last word was stopped */
+    n++;
+  }
+  loaded_check(t, n > 5, "interrupted %d times", n);
+  close_well(t, db, "interrupted while making a table");
 }
 
 /* ---- A database that the first version wrote ------------------------------------------------- */
@@ -371,6 +392,7 @@ int main(int argc, char **argv) {
   check_full(&t, "BEGIN", "COMMIT");
   check_full(&t, "SAVEPOINT s", "RELEASE s");
   check_interrupted(&t);
+  check_interrupted_making(&t);
   check_old(&t);
   remove_folder();
   return loaded_end(&t);

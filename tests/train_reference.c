@@ -25,7 +25,7 @@ static void *resize(void *ctx, void *p, size_t n) {
   return q;
 }
 
-static const bpe_alloc heap = {resize, NULL};
+static const bpe_alloc heap = {.resize = resize};
 static const char *fixtures;
 
 static char *read_file(const char *name, size_t *len) {

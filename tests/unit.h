@@ -37,6 +37,7 @@ static inline void *counted_resize(void *ctx, void *p, size_t n) {
     c->refused++;
     return NULL;
   }
+  if (n > PTRDIFF_MAX) return NULL; /* which malloc must refuse too, and a compiler warns of */
   void *q = realloc(p, n);
   if (q == NULL) abort();
   c->blocks += p == NULL;
@@ -44,7 +45,7 @@ static inline void *counted_resize(void *ctx, void *p, size_t n) {
 }
 
 static counted unit_memory;
-static const bpe_alloc unit_alloc = {counted_resize, &unit_memory};
+static const bpe_alloc unit_alloc = {.resize = counted_resize, .ctx = &unit_memory};
 
 /* From now on the k-th request fails; 0: none does. */
 static inline void unit_fail(size_t k, bool sticky) {

@@ -198,7 +198,109 @@ static void check_buffer_without_memory(void) {
   bpe_buffer_clear(&b);
 }
 
+/* ---- Pace ------------------------------------------------------------------------------------ */
+
+typedef struct row {
+  uint32_t key, place;
+} row;
+
+static int by_key(const void *a, const void *b) {
+  const row *x = a, *y = b;
+  return x->key < y->key ? -1 : x->key > y->key;
+}
+
+static int after_some(void *ctx) {
+  return --*(int *)ctx < 0;
+}
+
+static bool is_sorted(const row *list, size_t n) {
+  for (size_t i = 1; i < n; i++)
+    if (list[i - 1].key > list[i].key ||
+        (list[i - 1].key == list[i].key && list[i - 1].place > list[i].place))
+      return false;
+  return true;
+}
+
+static void check_sort(void) {
+  enum { N = 70000 };
+  static row list[N];
+  pace nobody = {.stop = NULL};
+  for (size_t n = 0; n < N; n = n < 70 ? n + 1 : n * 3 + 1) {
+    uint64_t sum = 0, sum_after = 0;
+    for (size_t i = 0; i < n; i++) {
+      list[i] = (row){unit_below(n < 100 ? 5 : 1000000), (uint32_t)i};
+      sum += list[i].key + 3 * (uint64_t)i;
+    }
+    CHECK(pace_sort(&nobody, &unit_alloc, list, n, sizeof *list, by_key, NULL) == BPE_OK);
+    for (size_t i = 0; i < n; i++) sum_after += list[i].key + 3 * (uint64_t)list[i].place;
+    CHECK(is_sorted(list, n) && sum == sum_after);
+  }
+  int left = 3;
+  bpe_error e = {.status = BPE_OK};
+  pace p = {.stop = after_some, .ctx = &left};
+  for (size_t i = 0; i < N; i++) list[i] = (row){unit_random(), (uint32_t)i};
+  CHECK(pace_sort(&p, &unit_alloc, list, N, sizeof *list, by_key, &e) == BPE_STOPPED);
+  CHECK(left == -1 && unit_says(&e, BPE_STOPPED, 0, "interrupted"));
+  CHECK(pace_add(&p, 1, NULL) == BPE_STOPPED && left == -1); /* once stopped, always; asked no more */
+  unit_fail(1, false);
+  CHECK(pace_sort(&nobody, &unit_alloc, list, N, sizeof *list, by_key, NULL) == BPE_NOMEM);
+  unit_fail(0, false);
+}
+
+static void check_copy(void) {
+  enum { N = 3 << 20 };
+  uint8_t *from = malloc(N), *to = calloc(N, 1);
+  bpe_error e = {.status = BPE_OK};
+  int left = 1;
+  pace nobody = {.stop = NULL}, p = {.stop = after_some, .ctx = &left};
+  if (!CHECK(from != NULL && to != NULL)) return;
+  for (size_t i = 0; i < N; i++) from[i] = (uint8_t)(i * 7 >> 3);
+  CHECK(pace_copy(&nobody, to, from, N, NULL) == BPE_OK && memcmp(from, to, N) == 0);
+  CHECK(pace_copy(&p, to, from, N, &e) == BPE_STOPPED);
+  uint8_t *zeros = pace_zero(&nobody, &unit_alloc, N, 1, NULL);
+  size_t wrong = zeros == NULL;
+  for (size_t i = 0; i < N && zeros != NULL; i++) wrong += zeros[i] != 0;
+  CHECK_EQ_INT(wrong, 0);
+  mem_free(&unit_alloc, zeros);
+  left = 1;
+  p = (pace){.stop = after_some, .ctx = &left};
+  CHECK(pace_zero(&p, &unit_alloc, N, 1, &e) == NULL && p.stopped);
+  free(from);
+  free(to);
+}
+
+/* ---- JSON in parts --------------------------------------------------------------------------- */
+
+static void check_json_part(void) {
+  enum { N = 5000000 };
+  char *text = malloc(N);
+  if (!CHECK(text != NULL)) return;
+  CHECK_EQ_INT(bpe_json_part("[1,2]", 5, 0), 5);
+  for (size_t i = 0; i < N; i++) text[i] = "\"a,\\\"b\", "[i % 9]; /* "a,\"b", */
+  size_t parts = 0, wrong = 0;
+  for (size_t at = 0, to; at < N; at = to, parts++) {
+    to = bpe_json_part(text, N, at);
+    if (!CHECK(to > at)) break;
+    wrong += to != N && (to % 9 == 0 ? 0 : to % 9 != 8); /* behind the comma or the blank */
+    wrong += to - at > (1 << 16) + 9;
+  }
+  CHECK(wrong == 0 && parts > 60);
+  memset(text, 'x', N);
+  CHECK_EQ_INT(bpe_json_part(text, N, 0), 0); /* a word */
+  text[0] = '"';
+  CHECK_EQ_INT(bpe_json_part(text, N, 0), 0); /* a string */
+  CHECK_EQ_INT(bpe_json_part(text, BPE_JSON_LONGEST, 0), BPE_JSON_LONGEST); /* that has no end */
+  text[BPE_JSON_LONGEST - 1] = '"';
+  CHECK(bpe_json_part(text, BPE_JSON_LONGEST + 2, 0) == BPE_JSON_LONGEST + 2);
+  memset(text, ' ', N);
+  CHECK(bpe_json_part(text, N, 0) <= 1 << 16);
+  free(text);
+}
+
 int main(void) {
+  check_sort();
+  check_copy();
+  check_json_part();
   check_first_error_stays();
   check_long_error();
   check_quoting();

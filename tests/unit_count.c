@@ -106,7 +106,7 @@ static bpe_finder *finder_of(const char *const *names) {
   CHECK(special_new(&unit_alloc, NULL, &f) == BPE_OK);
   for (uint32_t i = 0; names[i] != NULL; i++)
     CHECK(special_add(f, names[i], strlen(names[i]), i, 0, NULL) == BPE_OK);
-  special_seal(f);
+  CHECK(special_seal(f, NULL) == BPE_OK);
   return f;
 }
 

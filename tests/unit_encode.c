@@ -310,6 +310,7 @@ static void check_limits(void) {
 }
 
 static void check_table_sizes(void) {
+  char text[100]; /* one long piece */
 #ifdef BPE_SMALL
   enum { USUAL = 1728 };
 #else
@@ -325,6 +326,9 @@ static void check_table_sizes(void) {
     CHECK_EQ_INT(s.piece_slots, rows[k][1]);
     CHECK(s.piece_bytes >= s.piece_slots * 16 && s.scratch_bytes == 0);
     encodes(c, "abc abc", 7, NULL, "[258,32,258]");
+    uint64_t n = 0;
+    memset(text, 'b', 100);
+    CHECK(bpe_count(c, text, 100, NULL, NULL, &n) == BPE_OK && n == 100);
     bpe_coder_stat(c, &s);
     CHECK(s.scratch_bytes > 0);
     bpe_coder_free(c);

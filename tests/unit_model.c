@@ -4,12 +4,13 @@
 ** describes, written out by hand in Python for the same descriptions, through hashlib.sha256.
 */
 #include "../src/model.h"
+#include "../src/sha256.h"
 
 #include "unit.h"
 
 static void digest_hex(const bpe_model *m, char out[65]) {
   uint8_t digest[32];
-  bpe_model_digest(m, digest);
+  CHECK(bpe_model_digest(m, NULL, digest) == BPE_OK);
   for (int i = 0; i < 32; i++) snprintf(out + 2 * i, 3, "%02x", digest[i]);
 }
 
@@ -291,6 +292,53 @@ static void check_resolving(void) {
   CHECK(bpe_builtin_alias(-1) == NULL);
 }
 
+/* The longest special token, and one more byte. */
+static void check_long_special(void) {
+  static char name[65536];
+  memset(name, 's', sizeof name);
+  for (size_t more = 0; more < 2; more++) {
+    bpe_error e = {.status = BPE_OK};
+    bpe_model *m = NULL;
+    bpe_builder *b = bpe_builder_new(&unit_alloc);
+    bpe_builder_token(b, 0, BPE_TOKEN, "a", 1);
+    bpe_builder_token(b, 7, BPE_SPECIAL, name, sizeof name - 1 + more);
+    bpe_builder_token(b, 8, BPE_TOKEN, "b", 1); /* after a failure: nothing */
+    bpe_builder_pattern(b, "none", 4, false);
+    const bpe_status st = bpe_builder_finish(b, &e, &m);
+    CHECK(st == (more == 0 ? BPE_OK : BPE_BADMODEL) && (m != NULL) == (more == 0));
+    if (more != 0)
+      CHECK(unit_says(&e, BPE_BADMODEL, 7, "special token is longer than 65535 bytes: id 7"));
+    bpe_model_free(m);
+  }
+}
+
+/* Behind the version: a number that 64 bits hold, one that they do not, and one that is cut. */
+static void check_blob_numbers(void) {
+  static const struct {
+    const char *bytes, *text;
+  } cases[] = {
+      {"\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "number out of range"},
+      {"\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02", "number out of range"},
+      {"\x01\x80\x80", "ends too early"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    uint8_t blob[64] = "bpemodel";
+    const size_t n = strlen(cases[i].bytes), len = 8 + n;
+    memcpy(blob + 8, cases[i].bytes, n);
+    sha256 h;
+    sha256_init(&h);
+    sha256_add(&h, blob, len);
+    sha256_end(&h, blob + len);
+    bpe_error e = {.status = BPE_OK};
+    bpe_model *m;
+    CHECK(bpe_model_parse(&unit_alloc, blob, len + 32, &e, &m) == BPE_BADMODEL && m == NULL);
+    if (!CHECK(strstr(e.text, cases[i].text) != NULL)) printf("  %s\n", e.text);
+    e = (bpe_error){.status = BPE_OK};
+    CHECK(bpe_model_parse(&unit_alloc, blob, 9, &e, &m) == BPE_BADMODEL && m == NULL);
+    CHECK(unit_says(&e, BPE_BADMODEL, 9, "model: ends too early"));
+  }
+}
+
 int main(void) {
   check_known_digests();
   check_digests_differ();
@@ -301,5 +349,7 @@ int main(void) {
   check_builtins();
   check_shared_special();
   check_resolving();
+  check_long_special();
+  check_blob_numbers();
   return unit_summary();
 }

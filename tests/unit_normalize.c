@@ -5,6 +5,8 @@
 
 #include "unit.h"
 
+#include <utf8proc.h>
+
 #define T(s) (s), sizeof(s) - 1
 
 static normal_text scratch;
@@ -156,6 +158,33 @@ static void test_many_marks(void) {
   normalizer_free(n);
 }
 
+/* Segments that are composed pair by pair, against utf8proc's own composition of the whole. */
+static void test_long_segments(void) {
+  enum { N = 20000 };
+  static const int32_t marks[] = {0x301, 0x300, 0x327, 0x323, 0x315, 0x1161, 0x11a8, 0x1100, 0xf71,
+                                  0xf72, 0x9be, 0xb3e, 0x345, 0x4e8, 0x65};
+  static int32_t list[4 * N];
+  static uint8_t text[4 * N], expected[4 * N];
+  normalizer *n = form("nfc");
+  for (int k = 1; k <= 15; k++) {
+    size_t len = 0, n_points = N, end = 0;
+    for (int i = 0; i < N; i++) {
+      const uint32_t most = i % 5000 == 0 ? 15 : (uint32_t)k < 13 ? (uint32_t)k : 13;
+      list[i] = marks[unit_below(most)];
+      len += (size_t)utf8proc_encode_char(list[i], text + len);
+    }
+    n_points = (size_t)utf8proc_decompose(text, (utf8proc_ssize_t)len, list, 4 * N,
+                                          UTF8PROC_DECOMPOSE | UTF8PROC_STABLE);
+    n_points = (size_t)utf8proc_normalize_utf32(list, (utf8proc_ssize_t)n_points,
+                                                UTF8PROC_COMPOSE | UTF8PROC_STABLE);
+    for (size_t i = 0; i < n_points; i++)
+      end += (size_t)utf8proc_encode_char(list[i], expected + end);
+    CHECK(normal_apply(&scratch, n, text, len, NULL) == BPE_OK);
+    CHECK_BYTES(scratch.text, scratch.len, expected, end);
+  }
+  normalizer_free(n);
+}
+
 static int say_stop(void *ctx) {
   return ++*(int *)ctx > 2;
 }
@@ -186,12 +215,21 @@ static void test_stop_and_memory(void) {
   normalizer_free(n);
 }
 
+/* "15.0.0": numbers and dots. */
+static void check_version(void) {
+  const char *version = bpe_normalizer_unicode_version();
+  CHECK(version[0] >= '1' && version[0] <= '9');
+  CHECK(strspn(version, "0123456789.") == strlen(version) && strchr(version, '.') != NULL);
+}
+
 int main(void) {
+  check_version();
   scratch.alloc = unit_alloc;
   test_forms();
   test_places();
   test_strings();
   test_many_marks();
+  test_long_segments();
   test_stop_and_memory();
   normal_clear(&scratch);
   return unit_summary();

@@ -49,7 +49,7 @@ static bool one_piece(piece_table *t, const piece_text *x, size_t at, size_t len
   *found += value != 0;
   if (value != 0 && !same_ids(t, value, ids, n)) return false;
   if (value != 0 && (!keep || pieces_has_ids(value))) return true;
-  pieces_add(t, x, k, at, len, ids, n, keep);
+  pieces_add(t, k, x->bytes + at, len, ids, n, keep);
   const uint32_t again = pieces_find(t, x, k, at, len);
   if (len > PIECES_LONGEST || n > UINT8_MAX) return again == 0;
   return again != 0 && same_ids(t, again, ids, n) && (!keep || pieces_has_ids(again));
@@ -120,12 +120,12 @@ static void check_large_ids(const vocab *v) {
   if (!CHECK(pieces_init(&t, &unit_alloc, v, 1))) return;
   for (size_t n = 1; n <= 3; n++) {
     const piece_key k = pieces_key(&x, n, 5);
-    pieces_add(&t, &x, k, n, 5, ids, n, true);
+    pieces_add(&t, k, x.bytes + n, 5, ids, n, true);
     const uint32_t value = pieces_find(&t, &x, k, n, 5);
     CHECK(pieces_count(value) == n && !pieces_has_ids(value));
   }
   const piece_key k = pieces_key(&x, 9, 5);
-  pieces_add(&t, &x, k, 9, 5, ids + 1, 1, false);
+  pieces_add(&t, k, x.bytes + 9, 5, ids + 1, 1, false);
   CHECK(same_ids(&t, pieces_find(&t, &x, k, 9, 5), ids + 1, 1));
   pieces_clear(&t);
 }

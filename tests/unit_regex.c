@@ -74,8 +74,29 @@ static void check_looking_around(void) {
   matches("(?<!\xe4\xb8\xad)x", "\xe4\xb8\xadxx", 5, "4-5");
   matches("^a", "aaa", 3, "0-1");
   matches("\\Ga", "aaba", 4, "0-1 1-2");
+  matches("\\Ga|b", "xaxb", 4, "3-4"); /* nowhere but where the search began */
+  matches("\\G\\Ga|\\Q\\G\\Eb|c", "a\\Gbc", 5, "0-1 1-4 4-5");
+  matches("(?!\\G)a", "aaa", 3, "1-2");
   matches("\\s+(?!\\S)|\\s+|\\S+", "a  b ", 5, "0-1 1-2 2-3 3-4 4-5");
   matches("a\\z", "aa", 2, "1-2");
+}
+
+/* A search is made of many calls: over more places than one call tries, and in pieces of a text whose
+** characters have three bytes. */
+static void check_far(void) {
+  enum { N = 30000 };
+  static char text[N + 3];
+  regex *r;
+  bpe_error e = {.status = BPE_OK};
+  for (int i = 0; i < N; i += 3) memcpy(text + i, "\xe4\xb8\xad", 3);
+  memcpy(text + N, "ab", 2);
+  matches("ab", text, N + 2, "30000-30002");
+  matches("\\Ga|b", text, N + 2, "30001-30002");
+  matches("(?<=\xe4\xb8\xad)a", text, N + 2, "30000-30001");
+  matches("^\xe4\xb8\xad|b", text, N + 2, "0-3 30001-30002");
+  matches("(?:\xe4\xb8\xad|\xe4\xb8\xad\xe4\xb8\xad){1,9}\\d|b", text, N + 2, "30001-30002");
+  CHECK(regex_new(&unit_alloc, "(?<=\\G)a", 9, &e, &r) == BPE_BADREGEX);
+  CHECK(unit_says(&e, BPE_BADREGEX, 0, "regex error: \\G beside a lookbehind is not supported"));
 }
 
 /* PCRE2 before 10.38 takes \K in a lookaround, which can move the start to where it pleases. */
@@ -215,6 +236,7 @@ int main(void) {
   check_matching();
   check_empty_matches();
   check_looking_around();
+  check_far();
   check_reset_start();
   check_errors();
   check_single_bytes_refused();

@@ -15,7 +15,7 @@ static bpe_finder *finder_of(const name *names, size_t n) {
   if (!CHECK(special_new(&unit_alloc, &e, &f) == BPE_OK)) return NULL;
   for (size_t i = 0; i < n; i++)
     CHECK_EQ_INT(special_add(f, names[i].text, names[i].len, names[i].id, 0, &e), BPE_OK);
-  special_seal(f);
+  CHECK(special_seal(f, NULL) == BPE_OK);
   return f;
 }
 
@@ -170,7 +170,7 @@ static void check_word(void) {
   bpe_finder *f;
   if (!CHECK(special_new(&unit_alloc, NULL, &f) == BPE_OK)) return;
   CHECK_EQ_INT(special_add(f, "<s>", 3, 7, ENTRY_WORD, NULL), BPE_OK);
-  special_seal(f);
+  CHECK(special_seal(f, NULL) == BPE_OK);
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     char text[16];
     const size_t n = strlen(rows[i].beside);

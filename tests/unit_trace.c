@@ -183,11 +183,37 @@ static void check_memory(void) {
   bpe_model_free(m);
 }
 
+static int stop_at_once(void *ctx) {
+  return *(int *)ctx;
+}
+
+/* Asked before each step. */
+static void check_stop(void) {
+  bpe_model *m = unit_tiny("gpt2");
+  bpe_coder *c = NULL;
+  bpe_trace *t = NULL;
+  bpe_step s;
+  bpe_error e = {.status = BPE_OK};
+  int stop = 0;
+  const bpe_walk_options o = {.stop = stop_at_once, .stop_ctx = &stop};
+  CHECK(bpe_coder_new(m, 0, NULL, &c) == BPE_OK);
+  CHECK(bpe_trace_new(c, NULL, &t) == BPE_OK);
+  CHECK(bpe_trace_start(t, "abc abc", 7, &o, NULL) == BPE_OK);
+  CHECK(bpe_trace_next(t, &s, NULL) == BPE_OK);
+  stop = 1;
+  CHECK(bpe_trace_next(t, &s, &e) == BPE_STOPPED);
+  CHECK(unit_says(&e, BPE_STOPPED, 0, "interrupted"));
+  bpe_trace_free(t);
+  bpe_coder_free(c);
+  bpe_model_free(m);
+}
+
 int main(void) {
   check_tiny();
   check_falling_ranks();
   check_shared_rank();
   check_random();
   check_memory();
+  check_stop();
   return unit_summary();
 }

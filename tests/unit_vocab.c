@@ -7,6 +7,8 @@
 
 #include "unit.h"
 
+static pace nobody; /* asks no one */
+
 /* `high` is added to all ids, and makes them too large for one word where it is. */
 static void check_pair_map(uint32_t high, bool regular) {
   enum { N = 2000, IDS = 300 };
@@ -23,7 +25,7 @@ static void check_pair_map(uint32_t high, bool regular) {
       is_new = list[k].left != list[n].left || list[k].right != list[n].right;
     n += is_new;
   }
-  if (!CHECK(pair_map_init(&m, &unit_alloc, list, n, high + IDS))) return;
+  if (!CHECK(pair_map_init(&m, &unit_alloc, list, n, high + IDS, &nobody, NULL) == BPE_OK)) return;
   for (size_t i = 0; i < n; i++) {
     wrong += !pair_map_add(&m, i);
     wrong += i % 2 == 1 && pair_map_add(&m, i);
@@ -57,11 +59,11 @@ static void check_pair_map(uint32_t high, bool regular) {
 static void check_empty_pair_map(void) {
   pair_map m;
   uint32_t id;
-  if (!CHECK(pair_map_init(&m, &unit_alloc, NULL, 0, 0))) return;
+  if (!CHECK(pair_map_init(&m, &unit_alloc, NULL, 0, 0, &nobody, NULL) == BPE_OK)) return;
   CHECK_EQ_INT(pair_map_find(&m, 0, 0, &id), BPE_NONE);
   CHECK_EQ_INT(pair_map_find(&m, BPE_NONE, BPE_NONE, &id), BPE_NONE);
   pair_map_clear(&m, &unit_alloc);
-  CHECK(!pair_map_init(&m, &unit_alloc, NULL, SIZE_MAX, 0));
+  CHECK(pair_map_init(&m, &unit_alloc, NULL, SIZE_MAX, 0, &nobody, NULL) == BPE_NOMEM);
   pair_map_clear(&m, &unit_alloc);
 }
 
@@ -101,8 +103,8 @@ static void check_tiny(void) {
   uint32_t id;
   CHECK_EQ_INT(pair_map_find(&v->pairs, 256, 'c', &id), 2);
   CHECK_EQ_INT(id, 258);
-  for (size_t i = 0; i < 259; i++) CHECK(v->entries[i].direct);
-  CHECK(!v->entries[259].direct);
+  for (size_t i = 0; i < 259; i++) CHECK(vocab_direct(v, i));
+  CHECK(!vocab_direct(v, 259));
   CHECK(!m->lacks_bytes);
   bpe_model_free(m);
 }
@@ -137,8 +139,8 @@ static void check_scattered(void) {
   CHECK_EQ_INT(v->byte_ids['+'], BPE_NONE);
   CHECK(m->lacks_bytes && m->added != NULL);
   CHECK_EQ_INT(v->merges[0].rank, 10);
-  CHECK(v->entries[1].direct && !v->entries[2].direct); /* nothing merges to the second "a" */
-  CHECK(v->entries[6].direct);
+  CHECK(vocab_direct(v, 1) && !vocab_direct(v, 2)); /* nothing merges to the second "a" */
+  CHECK(vocab_direct(v, 6));
   bpe_model_free(m);
 }
 

@@ -170,7 +170,8 @@ static void check_settled(const char *pattern, const uint8_t *text, size_t len) 
     part--;
     while (part > 0 && part < len && (text[part] & 0xc0) == 0x80) part--;
   }
-  const size_t settled = scan_settled(text, part);
+  pace nobody = {.stop = NULL};
+  const size_t settled = scan_settled(text, part, &nobody);
   holds(settled <= part, "settled is within");
   while (start < part) {
     const size_t a = scan_piece(r, text + start, len - start);

@@ -125,7 +125,7 @@ static inline void *fuzz_resize(void *ctx, void *p, size_t n) {
   return q;
 }
 
-static const bpe_alloc fuzz_alloc = {fuzz_resize, NULL};
+static const bpe_alloc fuzz_alloc = {.resize = fuzz_resize};
 
 /* A failure is told in full, a success leaves the record alone. */
 static inline void fuzz_check_error(bpe_status st, const bpe_error *e) {

@@ -17,7 +17,7 @@ static void *resize(void *ctx, void *p, size_t n) {
   return realloc(p, n);
 }
 
-static const bpe_alloc alloc = {resize, NULL};
+static const bpe_alloc alloc = {.resize = resize};
 
 static const struct {
   const char *name, *text, *ids; /* ids as JSON */

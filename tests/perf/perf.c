@@ -27,7 +27,7 @@ static void *resize(void *ctx, void *p, size_t n) {
   return p;
 }
 
-static const bpe_alloc memory = {resize, NULL};
+static const bpe_alloc memory = {.resize = resize};
 static uint8_t text[TEXT + WORD];
 static size_t text_len;
 static bpe_model *model;

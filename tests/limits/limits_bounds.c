@@ -1,0 +1,294 @@
+/* limits_bounds.c - SQLite's own limits: lengths of values, memory, and what statements may be.
+**
+** Whatever a limit is, an answer is the right one or SQLite's own error, never a value beyond the
+** limit, and when the limit is gone everything works as before.
+*/
+#include "limits.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LONG_TEXT = 300000 };
+
+typedef struct call {
+  const char *sql; /* ?1: a text of words */
+  bool always;     /* its answer is so short that no limit of ours forbids it */
+} call;
+
+#define FIVE "'cl100k_base'"
+
+static const call calls[] = {
+    {"SELECT bpe_count(?1)", true},
+    {"SELECT bpe_count(?1, " FIVE ")", true},
+    {"SELECT bpe_encode(?1)", false},
+    {"SELECT bpe_encode_blob(?1)", false},
+    {"SELECT bpe_encode_blob('a', 'gpt2', '{\"pad_to\":200000,\"pad\":\"<|endoftext|>\"}')", false},
+    {"SELECT bpe_encode_blob('a', 'gpt2', '{\"pad_to\":4000000000,\"pad\":\"<|endoftext|>\"}')",
+     false},
+    {"SELECT bpe_decode(bpe_encode_blob(?1, 'gpt2'), 'gpt2')", false},
+    {"SELECT bpe_decode_blob(bpe_encode_blob(?1, 'gpt2', '{\"width\":16}'), 'gpt2',"
+     " '{\"width\":16}')", false},
+    {"SELECT bpe_decode(bpe_encode(substr(?1, 1, 60000)))", false},
+    {"SELECT bpe_token(100, 'gpt2')", true},
+    {"SELECT bpe_token_id('the', 'gpt2')", true},
+    {"SELECT bpe_fits(?1, 1000)", true},
+    {"SELECT bpe_truncate(?1, 1000)", true},
+    {"SELECT bpe_truncate(?1, 1000000)", false},
+    {"SELECT bpe_resolve('gpt-4')", true},
+    {"SELECT bpe_ids_length(bpe_encode_blob(substr(?1, 1, 1000)))", true},
+    {"SELECT bpe_ids_slice(bpe_encode_blob(?1, 'gpt2', '{\"width\":16}'), 1, 30000, 16)", false},
+    {"SELECT bpe_ansi(?1)", false},
+    {"SELECT bpe_html(?1)", false},
+    {"SELECT bpe_export('gpt2', 'model')", false},
+    {"SELECT bpe_export('gpt2', 'tiktoken')", false},
+    {"SELECT bpe_export('gpt2', 'huggingface')", false},
+    {"SELECT bpe_export('gpt2', 'gpt2-vocab')", false},
+    {"SELECT bpe_export('gpt2', 'gpt2-merges')", false},
+    {"SELECT bpe_export('tiny', 'minbpe')", true},
+    {"SELECT bpe_token_stats(?1, 'gpt2')", false},
+    {"SELECT length(bpe_train(?1, 400)) > 400", true},
+    {"SELECT length(bpe_train(?1, 30000)) > 400", false},
+    {"SELECT bpe_version()", true},
+    {"SELECT length(bpe_debug()) > 9", true},
+    {"SELECT count(*), max(length(text)) FROM bpe_tokens(?1)", true},
+    {"SELECT count(*), max(length(piece)) FROM bpe_pieces(?1)", true},
+    {"SELECT max(length(text)) FROM bpe_pieces(?1, 'gpt2', '{\"pattern\":\"none\"}')", true},
+    {"SELECT count(*) FROM bpe_chunks(?1, 50)", true},
+    {"SELECT max(length(text)) FROM bpe_chunks(?1, 100000)", false},
+    {"SELECT max(length(after)) FROM bpe_trace(substr(?1, 1, 2000))", true},
+    {"SELECT length(after) FROM bpe_trace(replace(?1, ' ', 'a'), 'gpt2') LIMIT 1", false},
+    {"SELECT count(*) FROM bpe_stream('SELECT ''a b c''')", true},
+    {"SELECT count(*) FROM bpe_ids(bpe_encode_blob(?1, 'gpt2', '{\"width\":16}'), 16)", false},
+    {"SELECT max(length(text)) FROM bpe_vocab('gpt2')", true},
+    {"SELECT max(rank) FROM bpe_merges('gpt2')", true},
+    {"SELECT count(*) FROM bpe_tokenizers WHERE sealed", true},
+    {"SELECT digest, pattern, special_tokens FROM bpe_tokenizers WHERE name = 'gpt2'", true},
+};
+
+#define N_CALLS (sizeof calls / sizeof *calls)
+
+typedef struct answer {
+  int rc;
+  char *text;  /* of the first column of the first row; the caller's */
+  int longest; /* value of any column */
+} answer;
+
+static answer ask(sqlite3 *db, const char *sql, const char *text, size_t len) {
+  answer a = {.rc = SQLITE_OK};
+  sqlite3_stmt *s = NULL;
+  a.rc = sqlite3_prepare_v2(db, sql, -1, &s, NULL);
+  if (a.rc == SQLITE_OK && sqlite3_bind_parameter_count(s) > 0)
+    a.rc = sqlite3_bind_text64(s, 1, text, len, SQLITE_STATIC, SQLITE_UTF8);
+  if (a.rc == SQLITE_OK) a.rc = sqlite3_step(s);
+  if (a.rc == SQLITE_ROW) {
+    for (int i = 0; i < sqlite3_column_count(s); i++)
+      if (sqlite3_column_bytes(s, i) > a.longest) a.longest = sqlite3_column_bytes(s, i);
+    const void *bytes = sqlite3_column_blob(s, 0);
+    const int n = sqlite3_column_bytes(s, 0);
+    a.text = malloc((size_t)n + 1);
+    if (a.text != NULL && n > 0) memcpy(a.text, bytes, (size_t)n);
+    if (a.text != NULL) a.text[n] = 0;
+  }
+  sqlite3_finalize(s);
+  return a;
+}
+
+static bool same(const answer *a, const answer *b) {
+  return a->rc == b->rc && a->longest == b->longest &&
+         (a->text == NULL) == (b->text == NULL) &&
+         (a->text == NULL || strcmp(a->text, b->text) == 0);
+}
+
+static char *make_text(size_t *len) {
+  char *text = malloc(LONG_TEXT);
+  uint64_t state = 7;
+  if (text == NULL) abort();
+  for (size_t i = 0; i < LONG_TEXT; i++)
+    text[i] = random_next(&state) % 6 == 0 ? ' ' : (char)('a' + random_next(&state) % 26);
+  *len = LONG_TEXT;
+  return text;
+}
+
+static sqlite3 *open_prepared(void) {
+  sqlite3 *db = open_loaded();
+  check(run_script(db, "CREATE TABLE t(x); INSERT INTO t VALUES('aaab ab'), ('b ab ab');"
+                       "INSERT INTO bpe_tokenizers(name, source) SELECT 'tiny', bpe_train(x, 260)"
+                       " FROM t"),
+        "preparation");
+  return db;
+}
+
+/* ---- SQLITE_LIMIT_LENGTH -------------------------------------------------------------------- */
+
+static void check_length(int limit) {
+  size_t len;
+  char *text = make_text(&len);
+  if (len > (size_t)limit) len = (size_t)limit * 3 / 4; /* the input is within it too */
+  sqlite3 *db = open_prepared();
+  const int usual = sqlite3_limit(db, SQLITE_LIMIT_LENGTH, -1);
+  for (size_t i = 0; i < N_CALLS; i++) {
+    const answer whole = ask(db, calls[i].sql, text, len);
+    sqlite3_limit(db, SQLITE_LIMIT_LENGTH, limit);
+    const answer limited = ask(db, calls[i].sql, text, len);
+    sqlite3_limit(db, SQLITE_LIMIT_LENGTH, usual);
+    const answer again = ask(db, calls[i].sql, text, len);
+    const bool toobig = limited.rc == SQLITE_TOOBIG && whole.longest >= 0;
+    check(toobig ? !calls[i].always || limit <= 1000 : same(&limited, &whole),
+          "length %d: %s: %d, %d bytes, not %d, %d", limit, calls[i].sql, limited.rc,
+          limited.longest, whole.rc, whole.longest);
+    check(limited.longest <= limit, "length %d: %s: %d bytes", limit, calls[i].sql,
+          limited.longest);
+    check(same(&again, &whole), "length %d: %s: afterwards %d", limit, calls[i].sql, again.rc);
+    free(whole.text);
+    free(limited.text);
+    free(again.text);
+  }
+  check(sqlite3_close(db) == SQLITE_OK, "close");
+  free(text);
+}
+
+/* Storing and loading under a limit: no half of a tokenizer, whatever the limit is. */
+static void check_length_of_store(int limit) {
+  sqlite3 *db = open_prepared();
+  char *model = first_value(db, "SELECT hex(bpe_export('gpt2', 'model'))");
+  check(run_script(db, "CREATE TABLE source AS SELECT bpe_export('tiny', 'model') AS body"),
+        "a source");
+  const int usual = sqlite3_limit(db, SQLITE_LIMIT_LENGTH, limit);
+  const answer a =
+      ask(db, "INSERT INTO bpe_tokenizers(name, source) SELECT 'new', body FROM source", NULL, 0);
+  check(a.rc == SQLITE_DONE || a.rc == SQLITE_TOOBIG, "length %d: storing: %d %s", limit, a.rc,
+        sqlite3_errmsg(db));
+  const answer b = ask(db, "SELECT bpe_encode('aaab', 'tiny')", NULL, 0);
+  check(b.rc == SQLITE_ROW || b.rc == SQLITE_TOOBIG, "length %d: using: %d %s", limit, b.rc,
+        sqlite3_errmsg(db));
+  sqlite3_limit(db, SQLITE_LIMIT_LENGTH, usual);
+  char *n = first_value(db, "SELECT count(*) FROM bpe_tokenizers WHERE schema = 'main' AND sealed");
+  check(n != NULL && strcmp(n, a.rc == SQLITE_DONE ? "2" : "1") == 0, "length %d: %s stored", limit,
+        n);
+  char *rows = first_value(db, "SELECT (SELECT count(DISTINCT model_id) FROM bpe_model_vocab) ="
+                               " (SELECT count(*) FROM bpe_model)");
+  check(rows != NULL && strcmp(rows, "1") == 0, "length %d: rows of nothing", limit);
+  free(rows);
+  free(n);
+  free(a.text);
+  free(b.text);
+  free(model);
+  check(sqlite3_close(db) == SQLITE_OK, "close");
+}
+
+void check_lengths(void) {
+  static const int limits[] = {1000000, 65536, 20000, 1000};
+  static const int of_store[] = {1000000, 65536, 4096, 1000, 300, 100, 30};
+  for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) check_length(limits[i]);
+  for (size_t i = 0; i < sizeof of_store / sizeof *of_store; i++)
+    check_length_of_store(of_store[i]);
+}
+
+/* ---- hard_heap_limit ---------------------------------------------------------------------------- */
+
+/* Runs every call under so much memory in all. Each ends with its answer or with SQLITE_NOMEM. */
+static void check_heap_of(long mb) {
+  size_t len;
+  char *text = make_text(&len);
+  long short_of = 0;
+  for (size_t i = 0; i < N_CALLS; i++) {
+    sqlite3 *db = open_prepared();
+    char sql[80];
+    const answer whole = ask(db, calls[i].sql, text, len);
+    check(sqlite3_close(db) == SQLITE_OK, "close");
+    db = open_prepared();
+    snprintf(sql, sizeof sql, "PRAGMA hard_heap_limit = %ld", mb << 20);
+    char *set = first_value(db, sql);
+    check(set != NULL && atol(set) == mb << 20, "%s: %s", sql, set);
+    free(set);
+    const answer limited = ask(db, calls[i].sql, text, len);
+    const int used = (int)(sqlite3_memory_used() >> 20);
+    sqlite3_hard_heap_limit64(0);
+    short_of += limited.rc == SQLITE_NOMEM;
+    check(limited.rc == SQLITE_NOMEM || same(&limited, &whole), "heap %ld MB: %s: %d %s, not %d",
+          mb, calls[i].sql, limited.rc, sqlite3_errmsg(db), whole.rc);
+    check(used <= mb, "heap %ld MB: %s: %d MB used", mb, calls[i].sql, used);
+    const answer again = ask(db, calls[i].sql, text, len);
+    check(same(&again, &whole), "heap %ld MB: %s: afterwards %d %s", mb, calls[i].sql, again.rc,
+          sqlite3_errmsg(db));
+    free(whole.text);
+    free(limited.text);
+    free(again.text);
+    check(sqlite3_close(db) == SQLITE_OK, "heap %ld MB: %s: close", mb, calls[i].sql);
+  }
+  check(mb >= 32 || short_of > 0, "heap %ld MB: nothing was short of it", mb);
+  printf("hard_heap_limit %ld MB: %ld of %zu calls out of memory\n", mb, short_of, N_CALLS);
+  free(text);
+}
+
+void check_heap(void) {
+  static const long sizes[] = {2, 8, 16, 32, 64};
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) check_heap_of(sizes[i]);
+}
+
+/* ---- The other limits ----------------------------------------------------------------------------- */
+
+static const struct {
+  int id;
+  const char *name;
+  int low;
+} other_limits[] = {
+    {SQLITE_LIMIT_SQL_LENGTH, "SQL_LENGTH", 200},
+    {SQLITE_LIMIT_COLUMN, "COLUMN", 4},
+    {SQLITE_LIMIT_EXPR_DEPTH, "EXPR_DEPTH", 3},
+    {SQLITE_LIMIT_COMPOUND_SELECT, "COMPOUND_SELECT", 1},
+    {SQLITE_LIMIT_VDBE_OP, "VDBE_OP", 60},
+    {SQLITE_LIMIT_FUNCTION_ARG, "FUNCTION_ARG", 2},
+    {SQLITE_LIMIT_ATTACHED, "ATTACHED", 0},
+    {SQLITE_LIMIT_LIKE_PATTERN_LENGTH, "LIKE_PATTERN_LENGTH", 1},
+    {SQLITE_LIMIT_VARIABLE_NUMBER, "VARIABLE_NUMBER", 1},
+    {SQLITE_LIMIT_TRIGGER_DEPTH, "TRIGGER_DEPTH", 1},
+    {SQLITE_LIMIT_WORKER_THREADS, "WORKER_THREADS", 0},
+};
+
+static const char *const stored_work[] = {
+    "SELECT bpe_encode('aaab ab', 'tiny')",
+    "SELECT count(*) FROM bpe_vocab('tiny')",
+    "SELECT name FROM bpe_tokenizers WHERE schema = 'main'",
+    "INSERT INTO bpe_tokenizers(name, source) SELECT 'new', bpe_train(x, 259) FROM t",
+    "UPDATE bpe_tokenizers SET name = 'other' WHERE name = 'tiny'",
+    "UPDATE bpe_tokenizers SET name = 'tiny' WHERE name = 'other'",
+    "DELETE FROM bpe_tokenizers WHERE name = 'new'",
+};
+
+/* Either as without the limit, or an error; and nothing half done. */
+static void check_other(int id, const char *name, int limit) {
+  sqlite3 *db = open_prepared(), *plain = open_prepared();
+  for (size_t i = 0; i < sizeof stored_work / sizeof *stored_work; i++) {
+    const answer right = ask(plain, stored_work[i], NULL, 0);
+    const int usual = sqlite3_limit(db, id, limit);
+    answer a = ask(db, stored_work[i], NULL, 0);
+    const char *message = sqlite3_errmsg(db);
+    const bool failed = a.rc != SQLITE_ROW && a.rc != SQLITE_DONE;
+    check(failed ? message[0] != 0 && strcmp(message, "not an error") != 0 : same(&a, &right),
+          "%s %d: %s: %d %s", name, limit, stored_work[i], a.rc, message);
+    sqlite3_limit(db, id, usual);
+    free(a.text);
+    if (failed) a = ask(db, stored_work[i], NULL, 0);
+    else a = (answer){.rc = right.rc, .text = NULL, .longest = right.longest};
+    check(a.rc == right.rc, "%s %d: %s: afterwards %d %s", name, limit, stored_work[i], a.rc,
+          sqlite3_errmsg(db));
+    free(a.text);
+    free(right.text);
+  }
+  char *n = first_value(db, "SELECT count(*) FROM bpe_tokenizers WHERE schema = 'main' AND sealed");
+  check(n != NULL && strcmp(n, "1") == 0, "%s %d: %s tokenizers are left", name, limit, n);
+  free(n);
+  check(sqlite3_close(db) == SQLITE_OK && sqlite3_close(plain) == SQLITE_OK, "close");
+}
+
+void check_others(void) {
+  for (size_t i = 0; i < sizeof other_limits / sizeof *other_limits; i++) {
+    sqlite3 *db = open_loaded();
+    const int usual = sqlite3_limit(db, other_limits[i].id, -1);
+    sqlite3_close(db);
+    for (int limit = other_limits[i].low; limit < usual && limit < 100000; limit = 2 * limit + 1)
+      check_other(other_limits[i].id, other_limits[i].name, limit);
+  }
+}

@@ -1,0 +1,432 @@
+#!/usr/bin/env python3
+"""mutate.py - would `make test` notice? Changes the sources in one place at a time and asks it.
+
+    mutate.py [--seed S] [--mutants N] [--root .] [--out build/mutate] [--only GLOB] [--quick T]
+              [--jobs J]
+
+From the seed it picks N mutants: over the files of src/ and ext/ in proportion to the lines that
+can be changed, at least one each, over the kinds of sites.py by WEIGHTS, never twice in one place.
+Left out are generated tables, code that this compiler or this processor does not run, and mutants
+that do not compile or give the same object files (-O2): the next pick takes their place. Each file
+has its own sequence, so a change to one file leaves the mutants of the others.
+
+Each mutant is built in a copy of the tree, then the steps of `make test` run, nearest and quickest
+first, until one fails, hangs (four times its usual CPU time) or wants too much memory. A program
+that is byte for byte the unchanged one is not run unless it loads the extension; nor is a step that
+never enters the changed function (reach.py). Answers go to OUT/results.jsonl as they come and are not asked for again as long as
+the file (of one that was killed), or any file of the tree (of one that lived) stays the same.
+
+--quick T leaves out steps of more than T seconds; what lives through the rest is `open`, and a
+later run with a longer T, or without, goes on from there.
+--only takes files that fit the glob. Survivors are explained in SURVIVORS.md, in lines of the form
+    - FILE KIND `` line as it was `` → `` line as it became `` why nothing can notice it
+Last line: N passed (killed, or explained), N failed (survivors without a reason).
+"""
+import argparse
+import collections
+import fnmatch
+import glob
+import hashlib
+import json
+import multiprocessing
+import os
+import random
+import re
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.dont_write_bytecode = True
+import reach  # noqa: E402
+import sites  # noqa: E402
+import trees  # noqa: E402
+
+WEIGHTS = {"compare": 4, "constant": 4, "condition": 3, "delete": 3, "sign": 2, "logic": 2,
+           "return": 2, "bits": 2, "not": 1, "jump": 1}
+NOT_WRITTEN = ("src/unicode_table.c", "src/builtin_data.c")  # generated; embedded data
+NO_PART_OF_TEST = ("build/", "bpe.", "tests/mutate/", "tests/evidence/")
+PROCESSOR = {"HAVE_AVX512": "avx512_vbmi2", "HAVE_AVX2": "avx2"}
+
+Mutant = collections.namedtuple("Mutant", "file line kind start end text was becomes function")
+
+
+def active_lines(root, file, cc):
+    """The lines of code that are compiled here and that this processor can run."""
+    with open(os.path.join(root, file), encoding="utf-8") as f:
+        text = f.read()
+    lines, directives = text.split("\n"), sites.directive_lines(text)
+    if not re.search(r"^\s*#\s*(if|elif|else)", re.sub(r"\A.*?#define \w+_H\n", "", text, 1,
+                                                       re.DOTALL), re.MULTILINE):
+        return set(range(1, len(lines) + 1))
+    flags = open("/proc/cpuinfo", encoding="utf-8").read().split() \
+        if os.path.exists("/proc/cpuinfo") else None
+    marked = []
+    for n, line in enumerate(lines, 1):
+        if n not in directives:
+            line = "@@%d@@" % n
+        for name, flag in PROCESSOR.items():
+            if flags is not None and flag not in flags:
+                line = re.sub(r"^#ifdef %s\b" % name, "#if 0", line)
+        marked.append(line)
+    folder = os.path.join(root, os.path.dirname(file))
+    out = subprocess.run([cc, "-E", "-P", "-std=c11", "-I", folder, "-x", "c", "-"], text=True,
+                         input="\n".join(marked), capture_output=True, check=True).stdout
+    return {int(n) for n in re.findall(r"@@(\d+)@@", out.replace(" ", ""))}
+
+
+def squeezed(text):
+    return " ".join(text.split())
+
+
+class Source:
+    """A file and the sequence of its mutants."""
+
+    def __init__(self, root, file, cc, seed):
+        self.file = file
+        with open(os.path.join(root, file), encoding="utf-8") as f:
+            self.text = f.read()
+        self.sites = sites.sites(self.text, active_lines(root, file, cc))
+        self.functions = sites.functions(self.text)
+        self.weight = len({s.line for s in self.sites})
+        self.rng = random.Random("%s:%s" % (seed, file))
+        self.left = {k: [s for s in self.sites if s.kind == k] for k in sites.KINDS}
+        self.taken = set()
+
+    def pick(self):
+        """The next mutant, or None when there is none left."""
+        while True:
+            kinds = [k for k in sites.KINDS if self.left[k]]
+            if not kinds:
+                return None
+            kind = self.rng.choices(kinds, [WEIGHTS[k] for k in kinds])[0]
+            s = self.left[kind].pop(self.rng.randrange(len(self.left[kind])))
+            becomes = self.rng.choice(s.variants) if s.variants else None
+            if becomes is not None and (s.start, s.end) not in self.taken:
+                self.taken.add((s.start, s.end))
+                return self.mutant(s, becomes)
+
+    def mutant(self, s, becomes):
+        first = self.text.rfind("\n", 0, s.start) + 1
+        last = self.text.find("\n", s.end)
+        text = self.text[:s.start] + becomes + self.text[s.end:]
+        return Mutant(self.file, s.line, s.kind, s.start, s.end, text,
+                      squeezed(self.text[first:last]),
+                      squeezed(self.text[first:s.start] + becomes + self.text[s.end:last]),
+                      next((f for f in self.functions if f[0] <= s.line <= f[1]), (None, None)))
+
+
+def quotas(sources, n):
+    """How many of n mutants each file gets: by largest remainders, at least 1, at most its sites."""
+    total = sum(s.weight for s in sources)
+    share = {s.file: n * s.weight / total for s in sources}
+    out = {s.file: min(len(s.sites), max(1, int(share[s.file]))) for s in sources}
+    by_rest = sorted(sources, key=lambda s: (int(share[s.file]) - share[s.file], s.file))
+    while sum(out.values()) < n:
+        grown = False
+        for s in by_rest:
+            if sum(out.values()) < n and out[s.file] < len(s.sites):
+                out[s.file] += 1
+                grown = True
+        if not grown:
+            break
+    return out
+
+
+class Results:
+    """What is known of mutants, by what they are; kept in a file as it becomes known."""
+
+    def __init__(self, path):
+        self.path, self.known = path, {}
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as f:
+                for line in f:
+                    r = json.loads(line)
+                    self.known[r["key"]] = r
+
+    def add(self, r):
+        self.known[r["key"]] = r
+        with open(self.path, "a", encoding="utf-8") as f:
+            f.write(json.dumps(r) + "\n")
+
+
+def key_of(m, source):
+    what = "\0".join([m.file, hashlib.sha256(source.text.encode()).hexdigest(), str(m.start),
+                      m.text])
+    return hashlib.sha256(what.encode()).hexdigest()[:16]
+
+
+def cost(step):
+    """What it takes; a program with the extension linked in repeats what another has shown."""
+    repeats = "-static" in step.argv[0] and "--oom" not in step.argv
+    return step.cpu + (5 if repeats else 0)
+
+
+class Runner:
+    def __init__(self, root, out, cc, quick):
+        self.out, self.cc, self.quick = out, cc, quick
+        self.base, self.work = trees.Tree(out + "/base", cc), None
+        self.times = out + "/times.json"
+        self.base.take(root)
+        self.tree_key = self.fingerprint()
+        self.order = self.measure(self.base.steps())
+        self.reach = reach.Reach(out + "/reach", cc, self.base.folder, self.tree_key,
+                                 [s.argv for s in self.order if not quick or cost(s) <= quick])
+        self.static = {s.argv[0]: self.needs_no_extension(s.argv) for s in self.order}
+
+    def use_tree(self, number):
+        self.work = trees.Tree("%s/work%d" % (self.out, number), self.cc)
+        self.work.mirror(self.base)
+
+    def fingerprint(self):
+        h = hashlib.sha256()
+        for relative in sorted(self.base.files()):
+            if not relative.startswith(NO_PART_OF_TEST):
+                with open(self.base.path(relative), "rb") as f:
+                    h.update(relative.encode() + b"\0" + hashlib.sha256(f.read()).digest())
+        return h.hexdigest()[:16]
+
+    def measure(self, commands):
+        """Runs every step on the unchanged tree: all must pass. What is known is not run again."""
+        known = {"tree": None, "steps": {}}
+        if os.path.exists(self.times):
+            with open(self.times, encoding="utf-8") as f:
+                known = json.load(f)
+        old = known["steps"]
+        done = old if known["tree"] == self.tree_key else {}
+        out = []
+        for argv in [a for c in commands for a in trees.split(c)]:
+            name = " ".join(argv)
+            if name not in done and not (self.quick and old.get(name, [0])[0] > self.quick):
+                passed, how, cpu, wall = self.base.run(argv, self.quick / 4 if self.quick else 900)
+                if passed:
+                    done[name] = (round(cpu, 3), round(wall, 3))
+                elif not (self.quick and how == "too slow"):
+                    sys.exit("fails without any mutant: %s\n%s" % (name, how))
+            slow = (max(9999.0, self.quick or 0), 9999.0)
+            out.append(trees.Step(argv, *done.get(name, old.get(name, slow))))
+        with open(self.times, "w", encoding="utf-8") as f:
+            json.dump({"tree": self.tree_key, "steps": done}, f, indent=0)
+        return sorted(out, key=cost)
+
+    def needs_no_extension(self, argv):
+        """Whether it is a compiled program that cannot load anything."""
+        if not argv[0].startswith("build/bin/"):
+            return False
+        symbols = subprocess.run(["nm", "-D", self.base.path(argv[0])], capture_output=True,
+                                 text=True).stdout
+        return "load_extension" not in symbols
+
+    def nearest_first(self, file):
+        """The steps in the order for a file: those named like it, then by their time."""
+        stem = re.sub(r"^(fn|tab|agg)_", "", os.path.splitext(os.path.basename(file))[0])
+
+        def distance(step):
+            last = os.path.basename(step.argv[-1]).replace(".test", "")
+            for prefix in ("unit_", "replay-"):
+                last = last[len(prefix):] if last.startswith(prefix) else last
+            same = len(os.path.commonprefix([stem, last]))
+            return -same if same >= 3 and step.cpu < 2 else 0
+        return sorted(self.order, key=distance)  # stable
+
+    def objects(self, file):
+        """The objects of src/ and ext/ that are made from a source or a header."""
+        if file.endswith(".c"):
+            return ["build/" + file[:-1] + "o"]
+        out = []
+        for d in glob.glob(self.base.path("build", "src", "*.d")) + \
+                glob.glob(self.base.path("build", "ext", "*.d")):
+            with open(d, encoding="utf-8") as f:
+                if re.search(r"[ /]%s\b" % re.escape(os.path.basename(file)), f.read()):
+                    out.append(os.path.relpath(d[:-1] + "o", self.base.folder))
+        return sorted(out)
+
+    def same(self, file):
+        with open(self.base.path(file), "rb") as a, open(self.work.path(file), "rb") as b:
+            return a.read() == b.read()
+
+    def build(self, m):
+        """Puts the mutant in place; 'compile' or 'same' when it does not count."""
+        with open(self.work.path(m.file), "w", encoding="utf-8") as f:
+            f.write(m.text)
+        objects = self.objects(m.file)
+        if not self.work.make(*objects):
+            return "compile"
+        return "same" if all(self.same(o) for o in objects) else ""
+
+    def test(self, m, done):
+        """(verdict, by, how, steps run); steps that cost no more than `done` have passed before."""
+        n, left_out, extension = 0, False, "bpe.so"
+        if not self.work.make(extension):
+            return "compile", "", "", 0
+        for step in self.nearest_first(m.file):
+            if self.quick and cost(step) > self.quick:
+                left_out = True
+            if self.quick and cost(step) > self.quick or cost(step) <= done or \
+                    not self.reach.may_notice(step.argv, m.file, *m.function):
+                continue
+            if step.argv[0].startswith("build/bin/"):
+                if not self.work.make(step.argv[0]):
+                    return "compile", "", "", n
+                if self.same(step.argv[0]) and self.static[step.argv[0]] or \
+                        step.argv[-1] == "--core" and m.file.startswith("ext/"):
+                    continue
+            n += 1
+            passed, how, _, _ = self.work.run(step.argv, step.cpu, step.wall)
+            if not passed:
+                return "killed", trees.name_of(step.argv), how, n
+        return "open" if left_out else "lives", "", "", n
+
+    def answer(self, m, key, old):
+        start = time.monotonic()
+        done = old["quick"] if old and old["tree"] == self.tree_key and old["verdict"] == "open" else 0
+        verdict, by, how, n = self.build(m), "", "", 0
+        if not verdict:
+            verdict, by, how, n = self.test(m, done)
+        self.work.mirror(self.base)
+        return dict(key=key, tree=self.tree_key, file=m.file, line=m.line, kind=m.kind, was=m.was,
+                    becomes=m.becomes, verdict=verdict, by=by, how=how, steps=n,
+                    quick=self.quick or 0,
+                    seconds=round(time.monotonic() - start, 1))
+
+
+def settled(r, runner):
+    """Whether an old answer still holds."""
+    if r["verdict"] in ("killed", "compile", "same"):
+        return True
+    enough = runner.quick is not None and r.get("quick", 0) >= runner.quick
+    return r["tree"] == runner.tree_key and (r["verdict"] == "lives" or enough)
+
+
+def explained(folder):
+    """(file, line as it was, as it became) -> why nothing can notice."""
+    out = {}
+    path = os.path.join(folder, "SURVIVORS.md")
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as f:
+            for m in re.finditer(r"^- (\S+) \w+ `` (.*?) `` → `` (.*?) `` (.+)$", f.read(),
+                                 re.MULTILINE):
+                out[m.group(1), m.group(2), m.group(3)] = m.group(4)
+    return out
+
+
+def table(title, counts):
+    print("\n%-24s %7s %7s %7s" % (title, "mutants", "killed", "alive"))
+    for name in sorted(counts):
+        c = counts[name]
+        print("%-24s %7d %7d %7d" % (name, sum(c.values()), c["killed"],
+                                     sum(c.values()) - c["killed"]))
+
+
+def report(counted, dropped, reasons):
+    by_kind, by_file = (collections.defaultdict(collections.Counter) for _ in range(2))
+    killers, unexplained, n = collections.Counter(), 0, collections.Counter()
+    for r in counted:
+        by_kind[r["kind"]][r["verdict"]] += 1
+        by_file[r["file"]][r["verdict"]] += 1
+        n[r["verdict"]] += 1
+        if r["verdict"] == "killed":
+            killers[r["by"]] += 1
+    table("kind", by_kind)
+    table("file", by_file)
+    print("\nkilled by")
+    for name, k in killers.most_common():
+        print("%6d  %s" % (k, name))
+    print("\nalive")
+    for r in counted:
+        if r["verdict"] != "killed":
+            why = reasons.get((r["file"], r["was"], r["becomes"]))
+            unexplained += why is None
+            print("- %s %s `` %s `` → `` %s `` %s" % (r["file"], r["kind"], r["was"], r["becomes"],
+                                                     why or "(%s, line %d)" % (r["verdict"],
+                                                                               r["line"])))
+    print("\n%d mutants: %d killed (%.1f %%), %d alive, %d open; beside them %d that do not compile "
+          "and %d with the same objects" % (len(counted), n["killed"],
+                                            100.0 * n["killed"] / max(1, len(counted)), n["lives"],
+                                            n["open"], dropped["compile"], dropped["same"]))
+    return len(counted) - unexplained, unexplained
+
+
+def ask(source, wanted, runner, results):
+    """(answers of `wanted` more mutants of a file, how many others did not count)"""
+    counted, dropped = [], collections.Counter()
+    while len(counted) < wanted:
+        m = source.pick()
+        if m is None:
+            break
+        key = key_of(m, source)
+        r = results.known.get(key)
+        if r is None or not settled(r, runner):
+            r = runner.answer(m, key, r)
+            results.add(r)
+            print("%-8s %6.1f s  %s:%d %s  %s" % (r["verdict"], r["seconds"], m.file, m.line, m.kind,
+                                                  r["by"] or m.becomes), flush=True)
+        if r["verdict"] in ("compile", "same"):
+            dropped[r["verdict"]] += 1
+        else:
+            counted.append(r)
+    return counted, dropped
+
+
+def worker(number, tasks, answers, runner, results):
+    """One of the processes: a tree of its own, file after file."""
+    runner.use_tree(number)
+    for source, wanted in iter(tasks.get, None):
+        answers.put((source.file, ask(source, wanted, runner, results)))
+
+
+def choose_and_run(sources, n, jobs, runner, results):
+    """Asks for mutants of each file until it has its share."""
+    share, answers, tasks = quotas(sources, n), multiprocessing.Queue(), multiprocessing.Queue()
+    for s in sources:
+        tasks.put((s, share[s.file]))
+    for _ in range(jobs):
+        tasks.put(None)
+    workers = [multiprocessing.Process(target=worker, args=(i, tasks, answers, runner, results))
+               for i in range(jobs)]
+    for w in workers:
+        w.start()
+    by_file = dict(answers.get() for _ in sources)
+    for w in workers:
+        w.join()
+    counted = [r for s in sources for r in by_file[s.file][0]]
+    return counted, sum((d for _, d in by_file.values()), collections.Counter())
+
+
+def main():
+    if sys.argv[1:2] == ["--note"]:
+        with open(sys.argv[2], "a", encoding="utf-8") as f:
+            f.write("\t".join(sys.argv[3:]) + "\n")
+        return 0
+    a = argparse.ArgumentParser()
+    a.add_argument("--seed", default="1")
+    a.add_argument("--mutants", type=int, default=320)
+    a.add_argument("--root", default=".")
+    a.add_argument("--out", default="build/mutate")
+    a.add_argument("--only", default="*")
+    a.add_argument("--quick", type=float)
+    a.add_argument("--jobs", type=int, default=1)
+    o = a.parse_args()
+    cc, root, out = os.environ.get("CC", "cc"), os.path.abspath(o.root), os.path.abspath(o.out)
+    files = sorted(os.path.relpath(p, root) for d in ("src", "ext") for p in
+                   glob.glob(os.path.join(root, d, "*.[ch]")))
+    sources = [Source(root, f, cc, o.seed) for f in files
+               if f not in NOT_WRITTEN and fnmatch.fnmatch(f, o.only)]
+    sources = [s for s in sources if s.sites]
+    os.makedirs(out, exist_ok=True)
+    version = subprocess.run([cc, "--version"], capture_output=True, text=True).stdout
+    print("mutate: seed %s, %d mutants of %d places in %d files; %s" % (
+        o.seed, o.mutants, sum(len(s.sites) for s in sources), len(sources),
+        version.split("\n")[0]), flush=True)
+    runner = Runner(root, out, cc, o.quick)
+    print("%d steps, %.0f s of CPU" % (len(runner.order), sum(s.cpu for s in runner.order)),
+          flush=True)
+    counted, dropped = choose_and_run(sources, o.mutants, o.jobs, runner,
+                                      Results(out + "/results.jsonl"))
+    passed, failed = report(counted, dropped, explained(os.path.join(root, "tests", "mutate")))
+    print("%d passed, %d failed" % (passed, failed))
+    return failed > 0 or passed == 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
