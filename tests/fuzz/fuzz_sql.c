@@ -71,10 +71,9 @@ static const char *const promises[] = {
     ("SELECT (SELECT group_concat(hex(text), '') FROM bpe_chunks(?1, 8 + abs(?4) % 40, ?2)) = "
      "hex(?1)"
      " WHERE hex(?1) <> ''"),
-    ("SELECT tokens <= 8 + abs(?4) % 40, tokens = bpe_count(text, ?2), hex(text) ="
-     " hex(substr(CAST(?1 AS BLOB), start + 1, stop - start)) FROM bpe_chunks(?1, 8 + abs(?4) % "
-     "40, "
-     "?2, ?3)"),
+    ("SELECT tokens <= 8 + abs(?4) % 40, hex(text) = hex(substr(CAST(?1 AS BLOB), start + 1, stop -"
+     " start)) FROM bpe_chunks(?1, 8 + abs(?4) % 40, ?2, ?3)"),
+    "SELECT tokens = bpe_count(text, ?2) FROM bpe_chunks(?1, 8 + abs(?4) % 40, ?2)",
     ("SELECT (SELECT json_group_array(id) FROM bpe_stream('SELECT ' || quote(?1), ?2)) = "
      "bpe_encode(?1, ?2)"
      " WHERE instr(?1, char(0)) = 0 AND typeof(?1) IN ('text', 'blob')"),
