@@ -399,10 +399,11 @@ small: ## the tests with the sizes that fuzzers use, so that short texts pass th
 	@tests/run.sh build/small/tally build/small/bin/prop_train
 	@tests/run.sh --sum build/small/tally
 
+soak: soak-fuzz
 soak-fuzz: ## the same for long: FUZZ_SECONDS=480 each (TARGETS='sql=900 store' for some)
 	@$(MAKE) --no-print-directory $(FUZZ_BUILD) SECONDS=$(FUZZ_SECONDS) fuzz-run
 
-.PHONY: fuzz-run fuzz-coverage soak-fuzz small
+.PHONY: fuzz-run fuzz-coverage soak soak-fuzz small
 fuzz-run: $(FUZZERS:%=$(B)/bin/fuzzer-%)
 	@tests/fuzz/soak.sh $(B)/bin $(B)/corpus $(SECONDS) $(TARGETS)
 

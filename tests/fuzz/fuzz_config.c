@@ -168,7 +168,11 @@ static void take_design(input *in, design *d) {
 }
 
 /* JSON with ' for its quotes. */
-static void say(page *p, const char *format, ...) {
+#if defined(__GNUC__)
+__attribute__((format(printf, 2, 3)))
+#endif
+static void
+say(page *p, const char *format, ...) {
   char text[1024];
   va_list args;
   va_start(args, format);

@@ -155,7 +155,7 @@ static void put_string(maker *m) {
 }
 
 static void put_options(maker *m) {
-  char *q = sqlite3_mprintf("%Q", words[take(m->in, 33)]);
+  char *q = sqlite3_mprintf("%Q", words[take(m->in, OPTIONS)]);
   if (q != NULL) put(m, q);
   sqlite3_free(q);
 }
@@ -354,6 +354,17 @@ static const char *const changes[] = {
     "UPDATE bpe_tokenizers SET name = 'm' WHERE schema = 'main' AND $",
     "UPDATE bpe_tokenizers SET sealed = 1 WHERE schema = 'main' AND $",
     "DELETE FROM bpe_tokenizers WHERE name = $ AND schema = 'main'",
+    "UPDATE bpe_tokenizers SET sealed = $ WHERE name = 'm' AND schema = 'main'",
+    "UPDATE bpe_tokenizers SET digest = $ WHERE name = 'g' AND schema = 'main'",
+    "INSERT INTO bpe_tokenizers(name, source, vocab_size) VALUES('n', $, $)",
+    "INSERT INTO bpe_tokenizers(name, schema, source) VALUES($, $, bpe_export('m', 'model'))",
+    "DELETE FROM bpe_tokenizers WHERE name = 'gpt2'",
+    "SELECT x.rowid, x.input, x.tokenizer, x.options FROM bpe_chunks($, 3, 'g') x",
+    "SELECT bpe_resolve(name), bpe_resolve('main.' || name), bpe_resolve('aux.' || $) FROM "
+    "bpe_model",
+    "INSERT INTO bpe_tokenizers(name, source, options) SELECT 'n' || a, bpe_train(b, 270), "
+    "'{\"vocab_size\":' ||"
+    " (256 + a) || '}' FROM t GROUP BY a",
     "UPDATE OR IGNORE bpe_tokenizers SET name = 'g' WHERE schema = 'main'",
     "UPDATE bpe_model_vocab SET token = $ WHERE id = $",
     "UPDATE bpe_model_merges SET rank = rank + 1 WHERE $",
@@ -457,7 +468,8 @@ static bool run_one(sqlite3 *db, const char *sql, const char **rest, int *ticks,
   const int rc = run(db, s, false, &sum[0]);
   const int reset = sqlite3_reset(s);
   REQUIRE(rc == SQLITE_ROW || rc == SQLITE_DONE ? reset == SQLITE_OK : true);
-  if (made && reads && rc == SQLITE_DONE && !memory && sqlite3_column_count(s) > 0 && is_steady(sql)) {
+  if (made && reads && rc == SQLITE_DONE && !memory && sqlite3_column_count(s) > 0 &&
+      is_steady(sql)) {
     *ticks = 1 << 20;
     const int again = run(db, s, false, &sum[1]);
     if (again != rc || sum[0] != sum[1]) fprintf(stderr, "%s\n", sql);

@@ -45,7 +45,16 @@ static const char *const asks[] = {
     ("SELECT * FROM bpe_chunks(?1, 2 + abs(?4) % 9, ?2, json_object('overlap', 1, 'at', ?3)) LIMIT "
      "99"),
     "SELECT bpe_export(?2, 'huggingface'), bpe_export(?2, 'tiktoken'), bpe_export(?2, 'minbpe')",
-};
+    "SELECT rowid, input, tokenizer, options FROM bpe_tokens(?1, ?2, ?3) LIMIT 9",
+    "SELECT rowid, input, tokenizer, options FROM bpe_pieces(?1, ?2, ?3) LIMIT 9",
+    "SELECT rowid, input, max_tokens, tokenizer, options FROM bpe_chunks(?1, ?4, ?2, ?3) LIMIT 9",
+    "SELECT rowid, input, tokenizer, options FROM bpe_trace(?1, ?2, ?3) ORDER BY piece, step LIMIT "
+    "9",
+    "SELECT rowid, input, tokenizer, options FROM bpe_stream(?1, ?2, ?3) LIMIT 9",
+    "SELECT rowid, input, width FROM bpe_ids(?1, ?3) LIMIT 9",
+    "SELECT rowid, tokenizer FROM bpe_merges(?2) WHERE count > ?1 LIMIT 9",
+    "SELECT rowid, tokenizer FROM bpe_vocab(?2) WHERE (token = ?1 AND token = ?3) OR length = ?4 "
+    "LIMIT 9"};
 
 /* For tokenizers of any size. */
 static const char *const promises[] = {
@@ -62,10 +71,9 @@ static const char *const promises[] = {
     ("SELECT (SELECT group_concat(hex(text), '') FROM bpe_chunks(?1, 8 + abs(?4) % 40, ?2)) = "
      "hex(?1)"
      " WHERE hex(?1) <> ''"),
-    ("SELECT tokens <= 8 + abs(?4) % 40, tokens = bpe_count(text, ?2), hex(text) ="
-     " hex(substr(CAST(?1 AS BLOB), start + 1, stop - start)) FROM bpe_chunks(?1, 8 + abs(?4) % "
-     "40, "
-     "?2, ?3)"),
+    ("SELECT tokens <= 8 + abs(?4) % 40, hex(text) = hex(substr(CAST(?1 AS BLOB), start + 1, stop -"
+     " start)) FROM bpe_chunks(?1, 8 + abs(?4) % 40, ?2, ?3)"),
+    "SELECT tokens = bpe_count(text, ?2) FROM bpe_chunks(?1, 8 + abs(?4) % 40, ?2)",
     ("SELECT (SELECT json_group_array(id) FROM bpe_stream('SELECT ' || quote(?1), ?2)) = "
      "bpe_encode(?1, ?2)"
      " WHERE instr(?1, char(0)) = 0 AND typeof(?1) IN ('text', 'blob')"),

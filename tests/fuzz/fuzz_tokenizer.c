@@ -14,7 +14,8 @@ static prop_world *world(void) {
   static prop_world w;
   static bool open;
   if (!open)
-    REQUIRE(prop_world_open(&w, "data/encodings", "tests/vectors/unicode-classes.json", sabotage()));
+    REQUIRE(
+        prop_world_open(&w, "data/encodings", "tests/vectors/unicode-classes.json", sabotage()));
   open = true;
   return &w;
 }

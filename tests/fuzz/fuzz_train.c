@@ -2,8 +2,8 @@
 **
 ** Input: pattern, tie rule, places, limits, number of merges, special tokens, then rows, each its
 ** weight, its length and its bytes. The merges must be those of the oracle, which trains from the
-** definition; the rows in reverse order, at times on three threads, must give the same model; a cut must be
-** the smaller training. Run it in the project's folder: the oracle reads tests/vectors.
+** definition; the rows in reverse order, at times on three threads, must give the same model; a cut
+** must be the smaller training. Run it in the project's folder: the oracle reads tests/vectors.
 */
 #include "../oracle.h"
 #include "fuzz.h"
@@ -149,7 +149,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   bpe_model *smaller = train(&s, half, false);
   require_same(smaller, cut);
   bpe_model_free(smaller);
-  /* All that was asked for is all that there is; more, or less than bytes and specials, is refused. */
+  /* What was asked for is all that there is; more, or less than bytes and specials, is refused. */
   const uint32_t least = 256 + (uint32_t)s.o.n_specials;
   REQUIRE(bpe_model_cut(m, least + s.merges, NULL, &cut) == BPE_OK);
   require_same(m, cut);

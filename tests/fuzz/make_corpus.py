@@ -185,7 +185,7 @@ def sql():
 
     null, one, small = b"\0", b"\1\0\0\0\1", bytes([2, 10])
     late = b"\1"  # interrupted late
-    for which in range(62):
+    for which in range(71):
         put("sql", "statement-%02d" % which, bytes([which]) + late + text(b"the cab <s> ab. the")
             + bytes([which % 4]) + word(which % 33) + small)
     for i, value in enumerate([null, one, b"\3\0\1\2\3", blob(b"\xff\0\xfe"), text(b"a\0b\xff")]):

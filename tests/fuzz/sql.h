@@ -37,12 +37,14 @@ static const char setup[] =
     "INSERT INTO bpe_tokenizers(name, source) SELECT 'h', replace(bpe_export('g', 'huggingface'),"
     " '\"normalizer\":null', '\"normalizer\":{\"type\":\"NFC\"}');"
     "CREATE TABLE t(a, b, c);"
-    "INSERT INTO t VALUES(1, 'the cab ab', x'6162'), (2, 'é' || char(769) || '<s> ÉŸİ ΩЖ' || char(0) || 'Ab', NULL),"
+    "INSERT INTO t VALUES(1, 'the cab ab', x'6162'), (2, 'é' || char(769) || '<s> ÉŸİ ΩЖ' || "
+    "char(0) || 'Ab', NULL),"
     " (3, '', 2.5);"
     "CREATE TABLE u(a, b, c AS (bpe_count(b, 'm')) STORED, d AS (bpe_encode(b, 'g')));"
     "CREATE INDEX ui ON u(c, bpe_count(b, 'g')); INSERT INTO u SELECT a, b FROM t;"
     "CREATE VIEW v AS SELECT b AS text, bpe_count(b, 'g') AS tokens FROM t;"
-    "CREATE VIRTUAL TABLE f USING fts5(b, tokenize = 'bpe g fold trim'); INSERT INTO f(b) SELECT b FROM "
+    "CREATE VIRTUAL TABLE f USING fts5(b, tokenize = 'bpe g fold trim'); INSERT INTO f(b) SELECT b "
+    "FROM "
     "t;"
     "CREATE VIRTUAL TABLE fv USING fts5vocab(f, row);";
 #endif
@@ -51,64 +53,44 @@ static const char *const tokenizers[] = {
     "m", "g", "h", "w", "gpt2", "cl100k_base", "o200k_base", "main.g", "gpt-4o", "no such"};
 
 /* Strings that mean something, so that not every input has to find them. */
+/* The first OPTIONS are options of functions, as they should be. */
+enum { OPTIONS = 33 };
 static const char *const words[] = {
-    "{}",
-    "{\"special\":\"allow\"}",
-    "{\"special\":\"error\"}",
-    "{\"special\":\"skip\"}",
-    "{\"special\":{\"allow\":\"all\",\"error\":\"rest\"}}",
-    "{\"special\":[\"<s>\"]}",
-    "{\"special\":{\"allow\":[\"<s>\"],\"error\":[\"</s>\",\"x\"]}}",
-    "{\"document\":true}",
-    "{\"document\":true,\"special\":\"allow\"}",
-    "{\"width\":16}",
-    "{\"width\":32,\"special\":\"text\"}",
-    "{\"pad_to\":9,\"pad\":\"<s>\"}",
-    "{\"pad_to\":9}",
-    "{\"errors\":\"hold\"}",
-    "{\"errors\":\"strict\"}",
-    "{\"errors\":\"ignore\"}",
-    "{\"pattern\":\"qwen2\"}",
-    "{\"regex\":\"\\\\w+\"}",
-    "{\"regex\":\"(\"}",
-    "{\"digest\":\"00\"}",
-    "{\"special\":null}",
-    "{\"side\":\"left\"}",
-    "{\"overlap\":2}",
-    "{\"at\":\"piece\"}",
-    "{\"at\":\"sentence\"}",
-    "{\"at\":\"paragraph\",\"overlap\":1}",
-    "{\"at\":\"token\"}",
+    "{}", "{\"special\":\"allow\"}", "{\"special\":\"error\"}", "{\"special\":\"skip\"}",
+    "{\"special\":{\"allow\":\"all\",\"error\":\"rest\"}}", "{\"special\":[\"<s>\"]}",
+    "{\"special\":{\"allow\":[\"<s>\"],\"error\":[\"</s>\",\"x\"]}}", "{\"document\":true}",
+    "{\"document\":true,\"special\":\"allow\"}", "{\"width\":16}",
+    "{\"width\":32,\"special\":\"text\"}", "{\"pad_to\":9,\"pad\":\"<s>\"}", "{\"pad_to\":9}",
+    "{\"errors\":\"hold\"}", "{\"errors\":\"strict\"}", "{\"errors\":\"ignore\"}",
+    "{\"pattern\":\"qwen2\"}", "{\"regex\":\"\\\\w+\"}", "{\"regex\":\"(\"}", "{\"digest\":\"00\"}",
+    "{\"special\":null}", "{\"side\":\"left\"}", "{\"overlap\":2}", "{\"at\":\"piece\"}",
+    "{\"at\":\"sentence\"}", "{\"at\":\"paragraph\",\"overlap\":1}", "{\"at\":\"token\"}",
     "{\"pattern\":\"none\",\"threads\":1}",
     "{\"pattern\":\"gpt2\",\"tie\":\"first\",\"threads\":2}",
     ("{\"tie\":\"ids\",\"special_tokens\":[\"<s>\"],\"bos\":[\"<s>\"],\"special_ids\":\"first\","
      "\"threads\":1}"),
     "{\"byte_order\":\"gpt2\",\"min_frequency\":2,\"max_token_length\":4,\"threads\":1}",
-    "{\"pretokenized\":true,\"regex\":\"a+\",\"threads\":1}",
-    "{\"vocab_size\":258}",
-    "[1,2,3]",
-    "[97,98,256]",
-    "[200000]",
-    "[-1]",
-    "[1.5]",
-    "[]",
-    "[97",
-    "<s>",
-    "a<|endoftext|>b",
-    "the cab. ab ab?\n\n the",
-    "ab",
-    "model",
-    "tiktoken",
-    "huggingface",
-    "gpt2-vocab",
-    "gpt2-merges",
-    "minbpe",
-    "SELECT b FROM t",
-    "VALUES('ab'),(x'c3'),('\xc2')",
-    "SELECT id FROM bpe_tokens('ab','m')",
-    "SELECT seq FROM bpe_stream('SELECT b FROM t', 'g')",
-    "3\n",
-    "e\xcc\x81\xef\xac\x81 \xe2\x84\xab"};
+    "{\"pretokenized\":true,\"regex\":\"a+\",\"threads\":1}", "{\"vocab_size\":258}", "[1,2,3]",
+    "[97,98,256]", "[200000]", "[-1]", "[1.5]", "[]", "[97", "<s>", "a<|endoftext|>b",
+    "the cab. ab ab?\n\n the", "ab", "model", "tiktoken", "huggingface", "gpt2-vocab",
+    "gpt2-merges", "minbpe", "SELECT b FROM t", "VALUES('ab'),(x'c3'),('\xc2')",
+    "SELECT id FROM bpe_tokens('ab','m')", "SELECT seq FROM bpe_stream('SELECT b FROM t', 'g')",
+    "3\n", "e\xcc\x81\xef\xac\x81 \xe2\x84\xab",
+    /* options that are wrong, or right for few */
+    "{\"special\":{\"allow\":1}}", "{\"special\":{\"error\":2}}", "{\"special\":{\"x\":1}}",
+    "{\"special\":{\"error\":[\"ab\",\"<s>\"]}}", "{\"document\":1}", "{\"width\":5}",
+    "{\"pad_to\":-1,\"pad\":\"a\"}", "{\"pad_to\":4,\"pad\":\"zzz\"}",
+    "{\"pad_to\":40,\"pad\":\"<s>\",\"width\":16}", "{\"errors\":\"x\"}", "{\"side\":\"x\"}",
+    "{\"overlap\":-1}", "{\"overlap\":100}", "{\"threads\":-1}", "{\"min_frequency\":-1}",
+    "{\"max_token_length\":0}", "{\"tie\":\"x\"}",
+    "{\"special_tokens\":[\"<s>\",\"x\"],\"eos\":[\"x\"],\"special_ids\":\"after_bytes\","
+    "\"threads\":1}",
+    "{\"special_ids\":1}", "{\"byte_order\":1}", "{\"special_tokens\":[\"<s>\"],\"bos\":[\"x\"]}",
+    "{\"whole\":true}", "{\"vocab_size\":0}", "{\"width\":16,\"width\":16}",
+    "{\"special\":[[[[[[[[]]]]]]]]}", "{\"special\":[\"\\ud800\"]}",
+    "{\"special\":[\"\\uD83D\\uDE00\"]}", "{} x",
+    "{\"digest\":\"0123456789abcdefABCDEF0123456789abcdef0123456789abcdef0123456789\"}",
+    "-- a\n/* b */ SELECT b FROM t", "SELECT ?1", "SELECT nope"};
 
 #define LENGTH(array) (sizeof(array) / sizeof *(array))
 
@@ -152,7 +134,8 @@ static inline int run(sqlite3 *db, sqlite3_stmt *s, bool promise, uint64_t *sum)
       REQUIRE(len == 0 || p != NULL || type == SQLITE_NULL || sqlite3_errcode(db) == SQLITE_NOMEM);
       h = (h ^ (unsigned)type) * 1099511628211u;
       for (int k = 0; p != NULL && k < len; k++) h = (h ^ p[k]) * 1099511628211u;
-      const bool holds = !promise || type == SQLITE_NULL || sqlite3_column_int(s, i) == 1 + (int)sabotage();
+      const bool holds =
+          !promise || type == SQLITE_NULL || sqlite3_column_int(s, i) == 1 + (int)sabotage();
       if (!holds) fprintf(stderr, "column %d of %s\n", i, sqlite3_expanded_sql(s));
       REQUIRE(holds);
     }
