@@ -7,8 +7,8 @@
 
 enum {
   LONG_PIECE = USUALLY(1024, 32), /* bytes from which a piece is kept */
-  STOP_INTERVAL = 1 << 16, /* bytes between two questions to stop */
-  ID_WORK = 8              /* units, of a look at the token of an id */
+  STOP_INTERVAL = 1 << 16,        /* bytes between two questions to stop */
+  ID_WORK = 8                     /* units, of a look at the token of an id */
 };
 
 static const bpe_pattern *pattern_of(const bpe_model *m, const bpe_walk_options *o) {
