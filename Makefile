@@ -558,12 +558,14 @@ lint: ## warnings are errors with gcc and clang; cppcheck
 	cppcheck -q --error-exitcode=1 --std=c11 --enable=warning,portability,performance \
 	  --inline-suppr --suppress=missingIncludeSystem -Isrc src ext
 
+# Of clang-tools-14, with clang-tidy-14 the packages that `analyze` wants.
+SCAN_BUILD ?= scan-build-14
 TIDY_FILES := $(filter-out src/unicode_table.c,$(sort $(wildcard src/*.c ext/*.c)))
 
 analyze: ## clang-tidy, gcc -fanalyzer and scan-build find nothing
 	clang-tidy --quiet $(TIDY_FILES) -- -std=c11
 	$(MAKE) --no-print-directory CC=gcc B=build/analyze CFLAGS="-O2 -fanalyzer" WERROR=-Werror objects
-	scan-build --status-bugs -o build/analyze-clang \
+	$(SCAN_BUILD) --status-bugs -o build/analyze-clang \
 	  -enable-checker security.FloatLoopCounter -enable-checker security.insecureAPI.rand \
 	  -enable-checker security.insecureAPI.strcpy -enable-checker optin.portability.UnixAPI \
 	  -enable-checker nullability.NullableDereferenced -enable-checker valist.Uninitialized \

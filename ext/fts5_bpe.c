@@ -79,8 +79,7 @@ static int fts_create(void *aux, const char **argv, int argc, Fts5Tokenizer **ou
 /* ---- Text (F2, F3) --------------------------------------------------------------------------- */
 
 /* Upper case, in order: every `step`-th code point from `first` to `last` is lower case `add`
- *further
- ** on. Those of F2 in the Basic Multilingual Plane whose lower case has as many bytes. */
+** further on. Those of F2 in the Basic Multilingual Plane whose lower case has as many bytes. */
 typedef struct folding {
   uint16_t first, last, step;
   int32_t add;

@@ -130,7 +130,7 @@ static void add_byte_level(bpe_buffer *b, bool prefix_space, bool use_regex) {
 static void add_pattern(bpe_buffer *b, const bpe_pattern *p) {
   const char *text = p->is_regex ? p->text : published_regex(p->text, p->len);
   if (text != NULL) add_split(b, text, p->is_regex ? p->len : strlen(text));
-  else if (p->scan != NULL && strcmp(p->text, "deepseek3") == 0)
+  else if (p->scan != NULL && !p->is_regex && strcmp(p->text, "deepseek3") == 0)
     for (int i = 0; i < DEEPSEEK3_STEPS; i++)
       add_split(b, published_deepseek3[i], strlen(published_deepseek3[i]));
 }

@@ -31,7 +31,7 @@ BPE_CHECK bpe_status special_seal(bpe_finder *, bpe_error *);
 /* Hangs the names that are looked for in normalized text behind the others; it is moved. */
 void special_set_late(bpe_finder *, bpe_finder *late);
 const bpe_finder *special_late(const bpe_finder *); /* NULL: there are none */
-size_t special_longest(const bpe_finder *f); /* bytes of the longest name; f may be NULL */
+size_t special_longest(const bpe_finder *f);        /* bytes of the longest name; f may be NULL */
 /* Whether each name is found wherever it stands and takes nothing else along; f may be NULL. */
 bool special_is_plain(const bpe_finder *f);
 /* Id of exactly this name, late ones included, or BPE_NONE. *flags may be NULL. */

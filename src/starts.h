@@ -33,7 +33,7 @@
 
 /* Set bits at and below bit i < 64. */
 static ALWAYS_INLINE uint64_t up_to(unsigned i) {
-  return ~UINT64_C(0) >> (63 - i);
+  return ~UINT64_C(0) >> ((63 - i) & 63);
 }
 
 static ALWAYS_INLINE uint64_t first_of_run(uint64_t m) {

@@ -126,6 +126,31 @@ static void test_lacking_bytes(void) {
   bpe_model_free(m);
 }
 
+/* A token that stands before and after a text, or twice, is listed once: keys are not repeated. */
+static void test_names_once(void) {
+  static const char *const around[] = {
+      "\"bos\":[\"<s>\"],\"eos\":[\"<s>\"]",
+      "\"bos\":[\"<s>\",\"<s>\"],\"eos\":[]",
+      "\"bos\":[],\"eos\":[\"<s>\",\"<s>\"]",
+      "\"bos\":[\"<t>\",\"<s>\"],\"eos\":[\"<u>\",\"<s>\"]",
+  };
+  for (size_t i = 0; i < sizeof around / sizeof *around; i++) {
+    char json[300];
+    bpe_status st;
+    snprintf(json, sizeof json,
+             "{\"pattern\":\"none\",\"merges\":[],\"special_tokens\":[\"<s>\",\"<t>\",\"<u>\"],%s}",
+             around[i]);
+    bpe_model *m = plain(json);
+    if (!CHECK(m != NULL)) return;
+    bpe_buffer b = exported(m, "huggingface", &st);
+    bpe_buffer_append(&b, "", 1);
+    const char *first = st == BPE_OK ? strstr((const char *)b.bytes, "\"<s>\":{\"id\"") : NULL;
+    CHECK(first != NULL && strstr(first + 1, "\"<s>\":{\"id\"") == NULL);
+    bpe_buffer_clear(&b);
+    check_formats(m, "mh");
+  }
+}
+
 static void test_round_trips(void) {
   check_formats(builtin("p50k_edit"), "mthvg");
   check_formats(plain("{\"pattern\":\"gpt2\",\"merges\":[[97,98],[256,99]]}"), "mthvgb");
@@ -339,6 +364,7 @@ int main(void) {
   test_digests();
   test_round_trips();
   test_lacking_bytes();
+  test_names_once();
   test_full_models();
   test_blob();
   test_settings();

@@ -235,6 +235,19 @@ static void test_wrapping(void) {
     CHECK(info.n_bos == 1 && info.bos[0] == 300 && info.n_eos == 1 && info.eos[0] == 65);
   }
   bpe_model_free(m);
+  /* names of one length, asked for in another order than they are listed in */
+  m = from((parts){
+      .added =
+          "{\"id\":300,\"content\":\"<s>\"," PLAIN "},{\"id\":301,\"content\":\"<e>\"," PLAIN "}",
+      .post = "{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{\"id\":\"<s>\"}},"
+              "{\"Sequence\":{\"id\":\"A\"}},{\"SpecialToken\":{\"id\":\"<e>\"}}],"
+              "\"special_tokens\":{\"<e>\":{\"ids\":[301]},\"<s>\":{\"ids\":[300]},"
+              "\"<x>\":{\"ids\":[65]}}}"});
+  if (CHECK(m != NULL)) {
+    bpe_model_info(m, &info);
+    CHECK(info.n_bos == 1 && info.bos[0] == 300 && info.n_eos == 1 && info.eos[0] == 301);
+  }
+  bpe_model_free(m);
   check_refused(
       from((parts){
           .post = "{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{\"id\":\"x\"}},"

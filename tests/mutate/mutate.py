@@ -48,6 +48,8 @@ NOT_WRITTEN = ("src/unicode_table.c", "src/builtin_data.c")  # generated; embedd
 NO_PART_OF_TEST = ("build/", "bpe.", "tests/mutate/", "tests/evidence/")
 PROCESSOR = {"HAVE_AVX512": "avx512_vbmi2", "HAVE_AVX2": "avx2"}
 
+SLOW = (9999.0, 9999.0, "")  # longer than --quick; nobody has waited to see how long
+
 Mutant = collections.namedtuple("Mutant", "file line kind start end text was becomes function")
 
 
@@ -169,7 +171,7 @@ class Runner:
         self.times = out + "/times.json"
         self.base.take(root)
         self.tree_key = self.fingerprint()
-        self.order = self.measure(self.base.steps())
+        self.order = self.measure(self.commands(out + "/commands.json"))
         self.reach = reach.Reach(out + "/reach", cc, self.base.folder, self.tree_key,
                                  [s.argv for s in self.order if not quick or cost(s) <= quick])
         self.static = {s.argv[0]: self.needs_no_extension(s.argv) for s in self.order}
@@ -186,27 +188,36 @@ class Runner:
                     h.update(relative.encode() + b"\0" + hashlib.sha256(f.read()).digest())
         return h.hexdigest()[:16]
 
+    def commands(self, path):
+        """What `make test` checks with, asked once for each state of the tree."""
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as f:
+                known = json.load(f)
+            if known["tree"] == self.tree_key:
+                return known["commands"]
+        commands = self.base.steps()
+        with open(path, "w", encoding="utf-8") as f:
+            json.dump({"tree": self.tree_key, "commands": commands}, f)
+        return commands
+
     def measure(self, commands):
         """Runs every step on the unchanged tree: all must pass. What is known is not run again."""
-        known = {"tree": None, "steps": {}}
+        known = {}  # name -> CPU seconds, seconds, the tree that it passed on
         if os.path.exists(self.times):
             with open(self.times, encoding="utf-8") as f:
                 known = json.load(f)
-        old = known["steps"]
-        done = old if known["tree"] == self.tree_key else {}
         out = []
         for argv in [a for c in commands for a in trees.split(c)]:
             name = " ".join(argv)
-            if name not in done and not (self.quick and old.get(name, [0])[0] > self.quick):
+            cpu, wall, key = known.get(name, (0, 0, ""))
+            if key != self.tree_key and not (self.quick and cpu > self.quick):
                 passed, how, cpu, wall = self.base.run(argv, self.quick / 4 if self.quick else 900)
-                if passed:
-                    done[name] = (round(cpu, 3), round(wall, 3))
-                elif not (self.quick and how == "too slow"):
+                if not passed and not (self.quick and how == "too slow"):
                     sys.exit("fails without any mutant: %s\n%s" % (name, how))
-            slow = (max(9999.0, self.quick or 0), 9999.0)
-            out.append(trees.Step(argv, *done.get(name, old.get(name, slow))))
-        with open(self.times, "w", encoding="utf-8") as f:
-            json.dump({"tree": self.tree_key, "steps": done}, f, indent=0)
+                known[name] = (round(cpu, 3), round(wall, 3), self.tree_key) if passed else SLOW
+                with open(self.times, "w", encoding="utf-8") as f:
+                    json.dump(known, f, indent=0)
+            out.append(trees.Step(argv, *known[name][:2]))
         return sorted(out, key=cost)
 
     def needs_no_extension(self, argv):
@@ -217,17 +228,17 @@ class Runner:
                                  text=True).stdout
         return "load_extension" not in symbols
 
-    def nearest_first(self, file):
-        """The steps in the order for a file: those named like it, then by their time."""
+    def near(self, file):
+        """A function from a step to how near it is to a file: how much of their names is the same."""
         stem = re.sub(r"^(fn|tab|agg)_", "", os.path.splitext(os.path.basename(file))[0])
 
-        def distance(step):
+        def nearness(step):
             last = os.path.basename(step.argv[-1]).replace(".test", "")
             for prefix in ("unit_", "replay-"):
                 last = last[len(prefix):] if last.startswith(prefix) else last
             same = len(os.path.commonprefix([stem, last]))
-            return -same if same >= 3 and step.cpu < 2 else 0
-        return sorted(self.order, key=distance)  # stable
+            return same if same >= 3 and step.cpu < 2 else 0
+        return nearness
 
     def objects(self, file):
         """The objects of src/ and ext/ that are made from a source or a header."""
@@ -256,13 +267,13 @@ class Runner:
 
     def test(self, m, done):
         """(verdict, by, how, steps run); steps that cost no more than `done` have passed before."""
-        n, left_out, extension = 0, False, "bpe.so"
+        n, left_out, extension, near = 0, False, "bpe.so", self.near(m.file)
         if not self.work.make(extension):
             return "compile", "", "", 0
-        for step in self.nearest_first(m.file):
-            if self.quick and cost(step) > self.quick:
-                left_out = True
-            if self.quick and cost(step) > self.quick or cost(step) <= done or \
+        for step in sorted(self.order, key=near, reverse=True):  # stable: then by their time
+            too_slow = self.quick and cost(step) > self.quick and not near(step)
+            left_out = left_out or too_slow
+            if too_slow or cost(step) <= done or \
                     not self.reach.may_notice(step.argv, m.file, *m.function):
                 continue
             if step.argv[0].startswith("build/bin/"):
