@@ -243,6 +243,7 @@ void normalizer_write_hf(const normalizer *n, bool marks, bpe_buffer *out) {
 static bpe_status append(normal_text *t, normal_stage *g, const void *bytes, size_t n,
                          bpe_error *e) {
   size_t need;
+  if (n == 0) return BPE_OK; /* before anything is there, bytes is NULL */
   if (!size_add(g->len, n, &need) || !mem_grow(&t->alloc, (void **)&g->bytes, &g->cap, need, 1))
     return set_nomem(e);
   const bpe_status st = pace_copy(&t->pace, g->bytes + g->len, bytes, n, e);

@@ -10,6 +10,7 @@ set -u
 here=$(dirname "$0")
 bin=$1 work=$2 corpus=${3:-$here/corpus}
 cov=${LLVM_COV:-llvm-cov} profdata=${LLVM_PROFDATA:-llvm-profdata}
+here_is=-path-equivalence=.,$(pwd) # objects name their sources from the project's folder
 objects=
 row() { # NAME, then a TOTAL line of `llvm-cov report`: regions, functions, lines, branches
   printf '%-17s %8s %8s %8s %8s\n' "$1" "$2" "$3" "$4" "$5"
@@ -18,7 +19,7 @@ totals() { # NAME PROFILE OBJECT...
   name=$1 profile=$2
   shift 2
   # shellcheck disable=SC2046
-  row "$name" $("$cov" report "$@" -instr-profile="$profile" src ext |
+  row "$name" $("$cov" report "$@" -instr-profile="$profile" "$here_is" src ext |
     awk '$1 == "TOTAL" { print $4, $7, $10, $13 }')
 }
 rm -f "$work"/*.profraw "$work"/*.profdata
@@ -37,9 +38,9 @@ rm -f "$work"/*.profraw
 # shellcheck disable=SC2086
 set -- ${objects# -object }
 totals together "$work/all.profdata" "$@"
-"$cov" report "$@" -instr-profile="$work/all.profdata" src ext |
+"$cov" report "$@" -instr-profile="$work/all.profdata" "$here_is" src ext |
   awk '$1 ~ /\.[ch]$/ { printf "%-24s %8s %8s %8s %8s\n", $1, $4, $7, $10, $13 }'
-"$cov" show "$@" -instr-profile="$work/all.profdata" src ext 2>/dev/null |
+"$cov" show "$@" -instr-profile="$work/all.profdata" "$here_is" src ext 2>/dev/null |
   awk -F '|' '/^\/.*:$/ { file = $0 } NF > 2 && $2 ~ /^ *0$/ { print file $0 }' | sed 's|^.*/\(src\|ext\)/|\1/|' \
   >"$work/uncovered.txt"
 echo "lines that no target reaches: $(wc -l <"$work/uncovered.txt") ($work/uncovered.txt)"
