@@ -154,6 +154,7 @@ static void check_forbidden(void) {
       bpe_status st = bpe_stream_new(c, &o, &e, &s);
       for (size_t at = 0; st == BPE_OK && at < len; at += step)
         st = bpe_stream_add(s, text + at, step < len - at ? step : len - at, &e);
+      CHECK(end != 0 || st == BPE_BADTEXT); /* with its last byte, not at the end */
       if (st == BPE_OK) bpe_stream_end(s);
       while (st == BPE_OK) st = bpe_stream_next(s, &ids, &n, &e);
       CHECK(unit_says(&e, BPE_BADTEXT, 8,

@@ -13,8 +13,8 @@ has its own sequence, so a change to one file leaves the mutants of the others.
 Each mutant is built in a copy of the tree, then the steps of `make test` run, nearest and quickest
 first, until one fails, hangs (four times its usual CPU time) or wants too much memory. A program
 that is byte for byte the unchanged one is not run unless it loads the extension; nor is a step that
-never enters the changed function (reach.py). Answers go to OUT/results.jsonl as they come and are not asked for again as long as
-the file (of one that was killed), or any file of the tree (of one that lived) stays the same.
+never enters the changed function (reach.py). Answers go to OUT/results.jsonl as they come and are kept: what
+was killed stays so as long as its file does, what lives is asked only steps that it has not passed.
 
 --quick T leaves out steps of more than T seconds; what lives through the rest is `open`, and a
 later run with a longer T, or without, goes on from there.
@@ -172,8 +172,9 @@ class Runner:
         self.base.take(root)
         self.tree_key = self.fingerprint()
         self.order = self.measure(self.commands(out + "/commands.json"))
-        self.reach = reach.Reach(out + "/reach", cc, self.base.folder, self.tree_key,
-                                 [s.argv for s in self.order if not quick or cost(s) <= quick])
+        self.reach = reach.Reach(out + "/reach", cc, self.base.folder,
+                                 {" ".join(s.argv): (s.argv, s.key) for s in self.order
+                                  if not quick or cost(s) <= quick})
         self.static = {s.argv[0]: self.needs_no_extension(s.argv) for s in self.order}
 
     def use_tree(self, number):
@@ -186,6 +187,24 @@ class Runner:
             if not relative.startswith(NO_PART_OF_TEST):
                 with open(self.base.path(relative), "rb") as f:
                     h.update(relative.encode() + b"\0" + hashlib.sha256(f.read()).digest())
+        return h.hexdigest()[:16]
+
+    def step_key(self, argv):
+        """What a step's answer depends on, beside a mutant: program, extension, files it names.
+        Scripts may read anything: the whole tree."""
+        h = hashlib.sha256(" ".join(argv).encode())
+        named = [argv[0], "bpe.so"] + argv[1:]
+        if not argv[0].startswith("build/bin/"):
+            h.update(self.tree_key.encode())
+        for path in named:
+            full = self.base.path(path)
+            if os.path.isdir(full):
+                for name in sorted(os.listdir(full)):
+                    with open(os.path.join(full, name), "rb") as f:
+                        h.update(f.read())
+            elif os.path.exists(full):
+                with open(full, "rb") as f:
+                    h.update(f.read())
         return h.hexdigest()[:16]
 
     def commands(self, path):
@@ -202,22 +221,22 @@ class Runner:
 
     def measure(self, commands):
         """Runs every step on the unchanged tree: all must pass. What is known is not run again."""
-        known = {}  # name -> CPU seconds, seconds, the tree that it passed on
+        known = {}  # name -> CPU seconds, seconds, the key of the step that passed
         if os.path.exists(self.times):
             with open(self.times, encoding="utf-8") as f:
                 known = json.load(f)
         out = []
         for argv in [a for c in commands for a in trees.split(c)]:
-            name = " ".join(argv)
+            name, step_key = " ".join(argv), self.step_key(argv)
             cpu, wall, key = known.get(name, (0, 0, ""))
-            if key != self.tree_key and not (self.quick and cpu > self.quick):
+            if key != step_key and not (self.quick and cpu > self.quick):
                 passed, how, cpu, wall = self.base.run(argv, self.quick / 4 if self.quick else 900)
                 if not passed and not (self.quick and how == "too slow"):
                     sys.exit("fails without any mutant: %s\n%s" % (name, how))
-                known[name] = (round(cpu, 3), round(wall, 3), self.tree_key) if passed else SLOW
+                known[name] = (round(cpu, 3), round(wall, 3), step_key) if passed else SLOW
                 with open(self.times, "w", encoding="utf-8") as f:
                     json.dump(known, f, indent=0)
-            out.append(trees.Step(argv, *known[name][:2]))
+            out.append(trees.Step(argv, *known[name][:2], step_key))
         return sorted(out, key=cost)
 
     def needs_no_extension(self, argv):
@@ -265,48 +284,55 @@ class Runner:
             return "compile"
         return "same" if all(self.same(o) for o in objects) else ""
 
-    def test(self, m, done):
-        """(verdict, by, how, steps run); steps that cost no more than `done` have passed before."""
-        n, left_out, extension, near = 0, False, "bpe.so", self.near(m.file)
-        if not self.work.make(extension):
-            return "compile", "", "", 0
+    def to_run(self, m, passed):
+        """(the steps that may notice m and have not passed with it, whether --quick left some out)
+        """
+        near, out, left_out = self.near(m.file), [], False
         for step in sorted(self.order, key=near, reverse=True):  # stable: then by their time
-            too_slow = self.quick and cost(step) > self.quick and not near(step)
-            left_out = left_out or too_slow
-            if too_slow or cost(step) <= done or \
-                    not self.reach.may_notice(step.argv, m.file, *m.function):
+            if step.key in passed or not self.reach.may_notice(step.argv, m.file, *m.function):
                 continue
+            if self.quick and cost(step) > self.quick and not near(step):
+                left_out = True
+            else:
+                out.append(step)
+        return out, left_out
+
+    def test(self, m, steps, passed):
+        """(what failed, how) of the first step that does; the others go to `passed`."""
+        for step in steps:
             if step.argv[0].startswith("build/bin/"):
                 if not self.work.make(step.argv[0]):
-                    return "compile", "", "", n
+                    return trees.name_of(step.argv), "does not build"
                 if self.same(step.argv[0]) and self.static[step.argv[0]] or \
                         step.argv[-1] == "--core" and m.file.startswith("ext/"):
+                    passed.append(step.key)
                     continue
-            n += 1
-            passed, how, _, _ = self.work.run(step.argv, step.cpu, step.wall)
-            if not passed:
-                return "killed", trees.name_of(step.argv), how, n
-        return "open" if left_out else "lives", "", "", n
+            good, how, _, _ = self.work.run(step.argv, step.cpu, step.wall)
+            if not good:
+                return trees.name_of(step.argv), how
+            passed.append(step.key)
+        return "", ""
 
-    def answer(self, m, key, old):
+    def answer(self, m, old):
+        """What becomes of m: a new record, or the old one where nothing is left to ask."""
         start = time.monotonic()
-        done = old["quick"] if old and old["tree"] == self.tree_key and old["verdict"] == "open" else 0
-        verdict, by, how, n = self.build(m), "", "", 0
-        if not verdict:
-            verdict, by, how, n = self.test(m, done)
+        if old and old["verdict"] in ("killed", "compile", "same"):
+            return old
+        passed = list(old.get("passed", ())) if old else []
+        steps, left_out = self.to_run(m, set(passed))
+        verdict, by, how = "open" if left_out else "lives", "", ""
+        if not steps and old:
+            return old if old["verdict"] == verdict else dict(old, verdict=verdict)
+        refused = self.build(m)
+        if not refused:
+            refused = "" if self.work.make("bpe.so") else "compile"
+        if not refused:
+            by, how = self.test(m, steps, passed)
         self.work.mirror(self.base)
-        return dict(key=key, tree=self.tree_key, file=m.file, line=m.line, kind=m.kind, was=m.was,
-                    becomes=m.becomes, verdict=verdict, by=by, how=how, steps=n,
-                    quick=self.quick or 0,
+        return dict(file=m.file, line=m.line, kind=m.kind, was=m.was, becomes=m.becomes,
+                    verdict=refused or ("killed" if by else verdict), by=by, how=how,
+                    passed=[] if by or refused else passed,
                     seconds=round(time.monotonic() - start, 1))
-
-
-def settled(r, runner):
-    """Whether an old answer still holds."""
-    if r["verdict"] in ("killed", "compile", "same"):
-        return True
-    enough = runner.quick is not None and r.get("quick", 0) >= runner.quick
-    return r["tree"] == runner.tree_key and (r["verdict"] == "lives" or enough)
 
 
 def explained(folder):
@@ -366,9 +392,9 @@ def ask(source, wanted, runner, results):
         if m is None:
             break
         key = key_of(m, source)
-        r = results.known.get(key)
-        if r is None or not settled(r, runner):
-            r = runner.answer(m, key, r)
+        old = results.known.get(key)
+        r = dict(runner.answer(m, old), key=key)
+        if r != old:
             results.add(r)
             print("%-8s %6.1f s  %s:%d %s  %s" % (r["verdict"], r["seconds"], m.file, m.line, m.kind,
                                                   r["by"] or m.becomes), flush=True)

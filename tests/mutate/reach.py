@@ -1,6 +1,6 @@
 """reach.py - which functions each step of `make test` runs, so that the others need no asking.
 
-    reach = Reach(folder, cc, base, key, steps); reach.may_notice(argv, file, first, last)
+    reach = Reach(folder, cc, base, steps); reach.may_notice(argv, file, first, last)
 
 The tree is built a third time, with gcov's counters and without inlining, and every step is run
 once. A mutant of a function that a step never enters cannot change what the step does. Where that
@@ -27,20 +27,22 @@ def dump(files):
 
 
 class Reach:
-    def __init__(self, folder, cc, base, key, steps):
+    def __init__(self, folder, cc, base, steps):
         self.tree, self.path = trees.Tree(folder, cc, FLAGS), folder + ".json"
-        self.steps = {}
-        self.own = {}  # file -> the lines at which a function with counts of its own begins
-        wanted = {" ".join(s): s for s in steps if trees.program(s) not in FORKS}
+        self.steps = {}  # name -> (key, the functions that it enters or None)
+        self.own = {}    # file -> the lines at which a function with counts of its own begins
         if os.path.exists(self.path):
             with open(self.path, encoding="utf-8") as f:
-                known = json.load(f)
-            if known["key"] == key:
-                self.steps = known["steps"]
-        if not all(name in self.steps for name in wanted):
+                self.steps = json.load(f)
+        wanted = {name: step for name, step in steps.items()
+                  if trees.program(step[0]) not in FORKS
+                  and self.steps.get(name, ("",))[0] != step[1]}
+        self.steps = {name: self.steps[name] for name in self.steps
+                      if name in steps and self.steps[name][0] == steps[name][1]}
+        if wanted:
             self.tree.take(base)
             self.tree.steps()
-            self.measure(wanted, key)
+            self.measure(wanted)
         for where in self.places().values():
             self.own.setdefault(where[0], set()).add(where[1])
 
@@ -54,17 +56,15 @@ class Reach:
                 out[stem, m.group(1)] = (os.path.normpath(m.group(2)), int(m.group(3)))
         return out
 
-    def measure(self, wanted, key):
+    def measure(self, wanted):
         places = self.places()
-        for name, argv in wanted.items():
-            if name in self.steps:
-                continue
+        for name, (argv, key) in wanted.items():
             for old in glob.glob(self.tree.path("build", "*", "*.gcda")):
                 os.remove(old)
             passed, _, _, _ = self.tree.run(argv)
-            self.steps[name] = sorted(self.entered(places)) if passed else None
+            self.steps[name] = (key, sorted(self.entered(places)) if passed else None)
             with open(self.path, "w", encoding="utf-8") as f:
-                json.dump({"key": key, "steps": self.steps}, f)
+                json.dump(self.steps, f)
 
     def entered(self, places):
         out, ident = set(), None
@@ -78,7 +78,7 @@ class Reach:
 
     def may_notice(self, argv, file, first, last):
         """Whether the step can enter the function in these lines of a file; None: not in one."""
-        entered = self.steps.get(" ".join(argv))
+        entered = self.steps.get(" ".join(argv), ("", None))[1]
         own = [n for n in self.own.get(file, ()) if first is not None and first <= n <= last]
         if entered is None or not own:
             return True

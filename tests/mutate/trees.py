@@ -31,7 +31,7 @@ SPARE_SECONDS = 2                  # above four times what a step takes
 # What tests/run.sh asks of the last line; read here, without its dozen processes.
 TALLY = re.compile(r"(?:^|\n)(\d+) passed, (\d+) failed\n\Z")
 
-Step = collections.namedtuple("Step", "argv cpu wall")
+Step = collections.namedtuple("Step", "argv cpu wall key")
 
 # Programs that run for long have short versions, which run long before them and see most.
 SHORT = {
