@@ -72,7 +72,7 @@ bool is_sentence_end(const uint8_t *text, size_t from, size_t at, size_t len) {
   uint32_t c = char_before(text, floor, end, &start);
   while (is_blank(c)) c = char_before(text, floor, end = start, &start);
   const size_t behind = end;
-  while (is_closing(c)) c = char_before(text, floor, end = start, &start);
+  while (is_closing(c)) c = char_before(text, floor, start, &start);
   const bool wide = is_wide_terminator(c);
   if (!wide && c != '.' && c != '!' && c != '?' && c != 0x2026) return false;
   return at > behind || ends_before(text, at, len, wide);

@@ -415,7 +415,7 @@ bpe_status bpe_truncate(bpe_coder *c, const void *text, size_t len, const bpe_wa
   bpe_windows *w;
   const bpe_window_options how = {.most = most};
   bpe_status st = bpe_windows_new(c, text, len, o, &how, e, &w);
-  if (st != BPE_OK) return st;
+  if (w == NULL) return st;
   size_t from = 0, to = len;
   bool whole = w->plain && !bpe_coder_model(c)->lacks_bytes && len <= w->room;
   if (whole) {
