@@ -311,7 +311,8 @@ int stored_seal(store *, const stored_row *, bytes name, failure *);
 typedef struct known {
   const char *schema; /* the list's */
   int schema_number;
-  bytes name; /* owned by the list */
+  bytes name; /* owned, by way of the next */
+  uint8_t *owned;
 } known;
 
 /* Zero is empty. */

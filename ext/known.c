@@ -11,7 +11,7 @@
 #include <string.h>
 
 void known_clear(known_list *k) {
-  for (int i = 0; i < k->n; i++) sqlite3_free((void *)k->list[i].name.data);
+  for (int i = 0; i < k->n; i++) sqlite3_free(k->list[i].owned);
   for (int i = 0; i < k->n_schemas; i++) sqlite3_free(k->schemas[i]);
   sqlite3_free(k->list);
   sqlite3_free(k->sorted);
@@ -53,7 +53,7 @@ static bool add(known_list *k, int schema, bytes name) {
   uint8_t *copy = sqlite3_malloc64((sqlite3_uint64)name.len + 1);
   if (!copy) return false;
   memcpy(copy, name.data, name.len);
-  k->list[k->n] = (known){k->schemas[schema], schema, {copy, name.len}};
+  k->list[k->n] = (known){k->schemas[schema], schema, {copy, name.len}, copy};
   return true;
 }
 

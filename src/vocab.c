@@ -110,8 +110,8 @@ static inline piece_key vocab_key(const vocab *v, const vocab_entry *t) {
   return t->len <= KEY_BYTES ? key_short(s, t->len) : key_long(s, t->len);
 }
 
-static token_line *next_line(const vocab *v, const token_line *line) {
-  return line + 1 == v->token_lines + v->n_token_lines ? v->token_lines : (token_line *)line + 1;
+static token_line *next_line(const vocab *v, token_line *line) {
+  return line + 1 == v->token_lines + v->n_token_lines ? v->token_lines : line + 1;
 }
 
 /* The entry of this line that has these bytes, and 1; 0: none. */
@@ -126,7 +126,7 @@ static inline uint32_t find_in(const vocab *v, const token_line *line, const pie
 }
 
 size_t vocab_find_key(const vocab *v, piece_key k, const uint8_t *s, size_t len) {
-  for (const token_line *line = vocab_line(v, k);; line = next_line(v, line)) {
+  for (token_line *line = vocab_line(v, k);; line = next_line(v, line)) {
     const uint32_t found = find_in(v, line, &k, s, len);
     if (found != 0) return found - 1;
     if (line->over == 0) return v->n_entries;
@@ -137,7 +137,7 @@ size_t vocab_find_key(const vocab *v, piece_key k, const uint8_t *s, size_t len)
 ** already, is the one to be found. */
 static void index_entry(vocab *v, size_t at, const piece_key *k) {
   const vocab_entry *t = &v->entries[at];
-  token_line *line = (token_line *)vocab_line(v, *k);
+  token_line *line = vocab_line(v, *k);
   for (;;) {
     if (find_in(v, line, k, vocab_bytes(v, t), t->len) != 0) return;
     unsigned i = 0;

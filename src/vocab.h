@@ -100,7 +100,7 @@ static inline bool vocab_direct(const vocab *v, size_t entry) {
 }
 
 /* The first line that may have a key. */
-static inline const token_line *vocab_line(const vocab *v, piece_key k) {
+static inline token_line *vocab_line(const vocab *v, piece_key k) {
   return &v->token_lines[hash_scaled(hash_two(k.low, k.high), v->n_token_lines)];
 }
 
