@@ -58,11 +58,13 @@ size_t unseen_collect(unseen *u, piece_table *t, piece_batch *b, bool keep) {
     const piece_key key = b->probes[b->missed[m]].key;
     at[m] = look(v, key);
     const size_t entry = at[m] - 1 < v->n_entries ? at[m] - 1 : 0;
-    const bool known = (at[m] - 1 == entry) & vocab_direct(v, entry) & !key_is_long(key);
+    /* Three facts without a branch: && would be one, often guessed wrong. */
+    const unsigned is_there = at[m] - 1 == entry, direct = vocab_direct(v, entry);
+    const unsigned known = is_there & direct & (key_is_long(key) ? 0u : 1u);
     tokens[n_tokens] = (uint32_t)m;
     others[n_others] = (uint32_t)m;
     n_tokens += known;
-    n_others += !known;
+    n_others += 1 - known;
   }
   for (size_t k = 0; k < n_tokens; k++) {
     const uint32_t i = b->missed[tokens[k]], entry = at[tokens[k]] - 1;
