@@ -326,6 +326,7 @@ static void check_interrupted(loaded *t) {
 
 /* A virtual table over a stored tokenizer is made, and stopped at every step: it says so. */
 static void check_interrupted_making(loaded *t) {
+  if (sqlite3_compileoption_used("OMIT_PROGRESS_CALLBACK")) return;
   sqlite3 *db = open_memory(t);
   run(t, db, STORE("m"));
   int n = 0;
