@@ -384,6 +384,36 @@ static void check_table(void) {
   bpe_model_free(m);
 }
 
+/* Tables of every size between too small for all pieces and large enough, so that some piece's ids
+** give way while they stand in the batch that is being written. */
+static void check_giving_way(void) {
+  enum { WORDS = 150, LETTERS = 14, SIZES = 8 };
+  bpe_model *m = builtin("cl100k_base");
+  bpe_coder *usual = coder_of(m, 0), *small[SIZES];
+  char words[WORDS][LETTERS], text[400 * LETTERS];
+  for (size_t k = 0; k < SIZES; k++) small[k] = coder_of(m, (size_t)1000 << k);
+  for (size_t i = 0; i < WORDS; i++)
+    for (size_t k = 0; k < LETTERS; k++)
+      words[i][k] = k == 0 ? ' ' : (char)('a' + unit_below(26));
+  for (int round = 0; round < 40; round++) {
+    bpe_buffer expected, b;
+    for (size_t i = 0; i < sizeof text; i += LETTERS)
+      memcpy(text + i, words[unit_below(round % 2 == 0 ? WORDS : WORDS / 3)], LETTERS);
+    bpe_buffer_init(&expected, &unit_alloc, 0);
+    CHECK_EQ_INT(bpe_encode_packed(usual, text, sizeof text, 32, NULL, NULL, &expected), BPE_OK);
+    for (size_t k = 0; k < SIZES; k++) {
+      bpe_buffer_init(&b, &unit_alloc, 0);
+      CHECK_EQ_INT(bpe_encode_packed(small[k], text, sizeof text, 32, NULL, NULL, &b), BPE_OK);
+      CHECK_BYTES(b.bytes, b.len, expected.bytes, expected.len);
+      bpe_buffer_clear(&b);
+    }
+    bpe_buffer_clear(&expected);
+  }
+  for (size_t k = 0; k < SIZES; k++) bpe_coder_free(small[k]);
+  bpe_coder_free(usual);
+  bpe_model_free(m);
+}
+
 /* A piece's key is its bytes, its length too, and never what follows it. */
 static void check_keys(void) {
   bpe_model *m = unit_tiny("none");
@@ -501,6 +531,7 @@ int main(void) {
   check_limits();
   check_table_sizes();
   check_table();
+  check_giving_way();
   check_keys();
   check_turns();
   check_stopping();

@@ -126,6 +126,23 @@ static void test_lacking_bytes(void) {
   bpe_model_free(m);
 }
 
+/* So many ids that some are looked for where others are. */
+static void test_many_merges(void) {
+  enum { N = 3000 };
+  bpe_buffer json;
+  bpe_buffer_init(&json, &unit_alloc, 0);
+  static const char head[] = "{\"pattern\":\"gpt2\",\"merges\":";
+  bpe_buffer_append(&json, head, sizeof head - 1);
+  for (unsigned i = 0; i < N; i++) {
+    char pair[24];
+    const int n = snprintf(pair, sizeof pair, "%c[%u,%u]", i == 0 ? '[' : ',', i / 60, 64 + i % 60);
+    bpe_buffer_append(&json, pair, (size_t)n);
+  }
+  bpe_buffer_append(&json, "]}", 2);
+  check_formats(import_with((const char *)json.bytes, json.len, NULL, NULL, NULL), "mthvgb");
+  bpe_buffer_clear(&json);
+}
+
 /* A token that stands before and after a text, or twice, is listed once: keys are not repeated. */
 static void test_names_once(void) {
   static const char *const around[] = {
@@ -365,6 +382,7 @@ int main(void) {
   test_round_trips();
   test_lacking_bytes();
   test_names_once();
+  test_many_merges();
   test_full_models();
   test_blob();
   test_settings();

@@ -82,6 +82,24 @@ static void test_rank_specials(void) {
   check_refused(from_file(WORDS, "7"), BPE_MISUSE, "no array and no object");
 }
 
+/* A rank that is there already is noticed wherever among the others it is kept. */
+static void test_scattered_ranks(void) {
+  enum { N = 1200, TRIES = 100 };
+  static uint32_t rank[N];
+  ranks(&file, "");
+  for (uint32_t i = 0; i < N; i++) {
+    rank[i] = 256 + unit_random() / 2;
+    add(&file, "a%c%cb %lu\n", 'A' + (int)(i / 26 % 26) + (i >= 676 ? 32 : 0), 'a' + (int)(i % 26),
+        (unsigned long)rank[i]);
+  }
+  const size_t len = file.len;
+  for (uint32_t i = 0; i < TRIES; i++) {
+    file.len = len;
+    add(&file, "zzz%c %lu\n", 'a' + (int)(i % 26), (unsigned long)rank[i * N / TRIES]);
+    check_refused(from_file(WORDS, NULL), BPE_BADMODEL, "duplicate rank: ");
+  }
+}
+
 static void test_bad_ranks(void) {
   static const char *const bad[][2] = {
       /* I07 */
@@ -405,6 +423,7 @@ int main(void) {
   test_rank_forms();
   test_rank_specials();
   test_bad_ranks();
+  test_scattered_ranks();
   test_gpt2_files();
   test_alphabet();
   test_bad_gpt2_files();

@@ -13,8 +13,9 @@ has its own sequence, so a change to one file leaves the mutants of the others.
 Each mutant is built in a copy of the tree, then the steps of `make test` run, nearest and quickest
 first, until one fails, hangs (four times its usual CPU time) or wants too much memory. A program
 that is byte for byte the unchanged one is not run unless it loads the extension; nor is a step that
-never enters the changed function (reach.py). Answers go to OUT/results.jsonl as they come and are kept: what
-was killed stays so as long as its file does, what lives is asked only steps that it has not passed.
+never enters the changed function (reach.py). Answers go to OUT/results.jsonl as they come and are
+kept: what was killed stays so as long as its file does, what lives is asked only those steps that
+it has not passed. Remove OUT to begin anew.
 
 --quick T leaves out steps of more than T seconds; what lives through the rest is `open`, and a
 later run with a longer T, or without, goes on from there.
@@ -119,7 +120,7 @@ class Source:
 
 
 def quotas(sources, n):
-    """How many of n mutants each file gets: by largest remainders, at least 1, at most its sites."""
+    """How many of n mutants each file gets: by largest remainders, 1 or more, at most its sites."""
     total = sum(s.weight for s in sources)
     share = {s.file: n * s.weight / total for s in sources}
     out = {s.file: min(len(s.sites), max(1, int(share[s.file]))) for s in sources}
@@ -248,7 +249,7 @@ class Runner:
         return "load_extension" not in symbols
 
     def near(self, file):
-        """A function from a step to how near it is to a file: how much of their names is the same."""
+        """A function from a step to how near it is to a file: how much of their names agrees."""
         stem = re.sub(r"^(fn|tab|agg)_", "", os.path.splitext(os.path.basename(file))[0])
 
         def nearness(step):
@@ -374,13 +375,16 @@ def report(counted, dropped, reasons):
         if r["verdict"] != "killed":
             why = reasons.get((r["file"], r["was"], r["becomes"]))
             unexplained += why is None
-            print("- %s %s `` %s `` → `` %s `` %s" % (r["file"], r["kind"], r["was"], r["becomes"],
-                                                     why or "(%s, line %d)" % (r["verdict"],
-                                                                               r["line"])))
-    print("\n%d mutants: %d killed (%.1f %%), %d alive, %d open; beside them %d that do not compile "
-          "and %d with the same objects" % (len(counted), n["killed"],
-                                            100.0 * n["killed"] / max(1, len(counted)), n["lives"],
-                                            n["open"], dropped["compile"], dropped["same"]))
+            print("- %s %s `` %s `` → `` %s `` %s" % (
+                r["file"], r["kind"], r["was"], r["becomes"],
+                why or "(%s, line %d)" % (r["verdict"], r["line"])))
+    alive = len(counted) - n["killed"]
+    changed = len(counted) - (alive - unexplained)
+    print("\n%d mutants: %d killed (%.1f %%), %d alive, of them %d explained; of the others %.1f %% "
+          "killed" % (len(counted), n["killed"], 100 * n["killed"] / max(1, len(counted)), alive,
+                      alive - unexplained, 100 * n["killed"] / max(1, changed)))
+    print("%d did not run the slowest steps; %d more do not compile, %d give the same objects" % (
+        n["open"], dropped["compile"], dropped["same"]))
     return len(counted) - unexplained, unexplained
 
 
@@ -396,8 +400,8 @@ def ask(source, wanted, runner, results):
         r = dict(runner.answer(m, old), key=key)
         if r != old:
             results.add(r)
-            print("%-8s %6.1f s  %s:%d %s  %s" % (r["verdict"], r["seconds"], m.file, m.line, m.kind,
-                                                  r["by"] or m.becomes), flush=True)
+            print("%-8s %6.1f s  %s:%d %s  %s" % (r["verdict"], r["seconds"], m.file, m.line,
+                                                  m.kind, r["by"] or m.becomes), flush=True)
         if r["verdict"] in ("compile", "same"):
             dropped[r["verdict"]] += 1
         else:

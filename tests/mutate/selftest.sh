@@ -70,7 +70,7 @@ int main(void) {
     for (int high = low; high < 3; high++)
       for (int x = -4; x < 5; x++) {
         const int y = clamp(x, low, high);
-        bad += !(y >= low && y <= high && (y == x || (x < low && y == low) || (x > high && y == high)));
+        bad += y != (x < low ? low : x > high ? high : x);
       }
   static const int sums[] = {0, 2, 5, 5, 10, 16, 23, 23, 32};
   for (int n = 0; n < 9; n++) bad += steps(n) != sums[n];

@@ -132,8 +132,9 @@ class Tree:
 
     def make(self, *targets):
         """Whether make made them."""
-        return subprocess.run(["make", "-s", "CC=" + self.cc, *self.flags, *targets], cwd=self.folder,
-                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
+        command = ["make", "-s", "CC=" + self.cc, *self.flags, *targets]
+        return subprocess.run(command, cwd=self.folder, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL).returncode == 0
 
     def steps(self):
         """Builds all that `make test` needs; the commands it checks with, in its order."""
