@@ -507,7 +507,7 @@ static ALWAYS_INLINE bpe_status append_ids(form f, const bpe_walk *w, size_t at,
                                            bpe_error *e) {
   pace p = {.stop = w->options.stop, .ctx = w->options.stop_ctx};
   for (size_t i = 0; i < n;) {
-    if (i != 0 && pace_stopped(&p, IDS_PER_RESERVE * 4))
+    if (i != 0 && pace_stopped(&p, (size_t)IDS_PER_RESERVE * 4))
       return set_error(e, BPE_STOPPED, at, "interrupted");
     const size_t stop = n - i < IDS_PER_RESERVE ? n : i + IDS_PER_RESERVE;
     uint8_t *const start = bpe_buffer_reserve(out, (stop - i) * most_bytes[f] + FORM_SLACK);

@@ -126,7 +126,7 @@ AVX2_TARGET static inline uint8_t *avx2_write_kept_32(const piece_table *t, cons
     const unsigned others = ~(unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(single));
     const unsigned run = (unsigned)__builtin_ctz(others); /* at most 8 */
     _mm256_storeu_si256((__m256i *)(void *)to, ids);
-    to += 4 * run;
+    to += (size_t)4 * run;
     i += run;
     if (run == 8) continue;
     const uint32_t value = values[i]; /* behind the last piece: 0 */

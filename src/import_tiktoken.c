@@ -97,7 +97,7 @@ static bool find_last_merge(importing *in, size_t k, merging *m, size_t *left, s
   for (size_t i = 0; i <= m->n; i++) m->start[i] = i;
   for (size_t i = 0; i + 1 < m->n; i++) m->joined[i] = join(in, m, s, i);
   pace_stopped(&in->pace, m->n * FIND_WORK);
-  while (m->n > 1 && !pace_stopped(&in->pace, 2 * FIND_WORK + 2 * m->n * MOVE_WORK)) {
+  while (m->n > 1 && !pace_stopped(&in->pace, (size_t)2 * FIND_WORK + 2 * m->n * MOVE_WORK)) {
     size_t best = in->n_tokens, at = 0;
     for (size_t i = 0; i + 1 < m->n; i++) {
       const size_t x = m->joined[i];

@@ -372,7 +372,7 @@ static bpe_status normalize_segment(normal_text *t, normal_stage *g, const form 
         utf8proc_decompose_char(cp, t->points + n, MAX_DECOMPOSED, f->options, &class);
     if (got < 0 || got > MAX_DECOMPOSED) t->points[n++] = cp;
     else n += (size_t)got;
-    const bpe_status st = pace_add(&t->pace, 2 * CHAR_WORK, e);
+    const bpe_status st = pace_add(&t->pace, (size_t)2 * CHAR_WORK, e);
     if (st != BPE_OK) return st;
   }
   sort_marks(t->points, n, &t->pace);

@@ -76,7 +76,7 @@ static inline size_t near_end(size_t i, size_t len) {
 
 /* A loop has come to its near end, and the run goes on: whether to follow it. */
 static inline bool goes_on(size_t i, size_t near, size_t len, pace *p) {
-  return i >= near && i < len && !pace_stopped(p, STRIDE * BYTE_WORK);
+  return i >= near && i < len && !pace_stopped(p, (size_t)STRIDE * BYTE_WORK);
 }
 
 /* run_end in a text that is long enough to ask meanwhile. Apart: most are not. */
@@ -124,7 +124,7 @@ static size_t space_length(const uint8_t *s, size_t len, bool newlines_first, pa
     last = i;
     i += n;
     if (is_newline(s[last])) after_newline = i;
-    if ((i ^ last) >= STRIDE && pace_stopped(p, STRIDE * BYTE_WORK)) return len;
+    if ((i ^ last) >= STRIDE && pace_stopped(p, (size_t)STRIDE * BYTE_WORK)) return len;
   }
   if (newlines_first && after_newline != 0) return after_newline;
   return i == len || last == 0 ? i : last;

@@ -48,7 +48,7 @@ static bpe_status sort_by_merging(const sorting *s, uint8_t **in, uint8_t *out, 
   bpe_status st = BPE_OK;
   for (size_t i = 0; i < s->n && st == BPE_OK; i += RUN) {
     insert_run(s, *in, i, s->n - i < RUN ? s->n : i + RUN, out);
-    st = pace_add(s->p, RUN * COMPARISON, e);
+    st = pace_add(s->p, (size_t)RUN * COMPARISON, e);
   }
   for (size_t width = RUN; width < s->n && st == BPE_OK; width *= 2) {
     for (size_t a = 0; a < s->n && st == BPE_OK; a += 2 * width) {

@@ -55,7 +55,8 @@ static int compare_entries(const void *a, const void *b) {
 
 bpe_status vocab_sort(vocab *v, pace *p, bpe_error *e) {
   bool sorted = true;
-  for (size_t i = 1, end; i < v->n_entries && sorted && !pace_stopped(p, PART * LOOK); i = end) {
+  for (size_t i = 1, end; i < v->n_entries && sorted && !pace_stopped(p, (size_t)PART * LOOK);
+       i = end) {
     end = part_end(i, v->n_entries);
     for (size_t k = i; k < end && sorted; k++)
       sorted = compare_entries(&v->entries[k - 1], &v->entries[k]) < 0;
@@ -64,7 +65,8 @@ bpe_status vocab_sort(vocab *v, pace *p, bpe_error *e) {
   if (!sorted && st == BPE_OK)
     st = pace_sort(p, &v->alloc, v->entries, v->n_entries, sizeof *v->entries, compare_entries, e);
   v->n_dense = 0;
-  for (size_t end = 0; v->n_dense == end && end < v->n_entries && !pace_stopped(p, PART * LOOK);) {
+  for (size_t end = 0;
+       v->n_dense == end && end < v->n_entries && !pace_stopped(p, (size_t)PART * LOOK);) {
     end = part_end(end, v->n_entries);
     while (v->n_dense < end && v->entries[v->n_dense].id == v->n_dense) v->n_dense++;
   }
@@ -100,7 +102,7 @@ static bpe_status seal_entries(vocab *v, pace *p, bpe_error *e) {
     if (entry_merges(t) && t->len == 1 && role == (v->chars ? ENTRY_FALLBACK : 0u) &&
         v->byte_ids[first] == BPE_NONE)
       v->byte_ids[first] = t->id;
-    if (i % PART == 0 && pace_stopped(p, PART * LOOK)) return set_stopped(e);
+    if (i % PART == 0 && pace_stopped(p, (size_t)PART * LOOK)) return set_stopped(e);
   }
   return BPE_OK;
 }
@@ -166,7 +168,7 @@ static bpe_status index_some(vocab *v, bool last, pace *p, bpe_error *e) {
       const unsigned late = t->flags & (ENTRY_FALLBACK | ENTRY_UNUSED);
       if (entry_merges(t) && last == (late != 0)) index_entry(v, k, &keys[k - from]);
     }
-    const bpe_status st = pace_add(p, AHEAD * INDEX, e);
+    const bpe_status st = pace_add(p, (size_t)AHEAD * INDEX, e);
     if (st != BPE_OK) return st;
   }
   return BPE_OK;
@@ -174,13 +176,13 @@ static bpe_status index_some(vocab *v, bool last, pace *p, bpe_error *e) {
 
 static bpe_status list_named(vocab *v, pace *p, bpe_error *e) {
   size_t n = 0;
-  for (size_t i = 0, end; i < v->n_entries && !pace_stopped(p, PART * LOOK); i = end) {
+  for (size_t i = 0, end; i < v->n_entries && !pace_stopped(p, (size_t)PART * LOOK); i = end) {
     end = part_end(i, v->n_entries);
     for (size_t k = i; k < end; k++) n += v->entries[k].kind != BPE_TOKEN;
   }
   v->named = mem_new(&v->alloc, n, sizeof *v->named);
   if (v->named == NULL) return set_nomem(e);
-  for (size_t i = 0, end; i < v->n_entries && !pace_stopped(p, PART * LOOK); i = end) {
+  for (size_t i = 0, end; i < v->n_entries && !pace_stopped(p, (size_t)PART * LOOK); i = end) {
     end = part_end(i, v->n_entries);
     for (size_t k = i; k < end; k++)
       if (v->entries[k].kind != BPE_TOKEN) v->named[v->n_named++] = (uint32_t)k;
@@ -200,7 +202,8 @@ static bpe_status index_bytes(vocab *v, pace *p, bpe_error *e) {
   v->token_lines = cache_aligned(v->token_block);
   v->n_token_lines = n;
   bool any_last = false;
-  for (size_t i = 0, end; i < v->n_entries && !any_last && !pace_stopped(p, PART * LOOK); i = end) {
+  for (size_t i = 0, end; i < v->n_entries && !any_last && !pace_stopped(p, (size_t)PART * LOOK);
+       i = end) {
     end = part_end(i, v->n_entries);
     for (size_t k = i; k < end && !any_last; k++)
       any_last = (v->entries[k].flags & (ENTRY_FALLBACK | ENTRY_UNUSED)) != 0;
@@ -220,7 +223,8 @@ static int compare_merges(const void *a, const void *b) {
 /* Sorts the merges and, beside them, their counts. */
 static bpe_status sort_merges(vocab *v, pace *p, bpe_error *e) {
   bool sorted = true;
-  for (size_t i = 1, end; i < v->n_merges && sorted && !pace_stopped(p, PART * LOOK); i = end) {
+  for (size_t i = 1, end; i < v->n_merges && sorted && !pace_stopped(p, (size_t)PART * LOOK);
+       i = end) {
     end = part_end(i, v->n_merges);
     for (size_t k = i; k < end && sorted; k++)
       sorted = compare_merges(&v->merges[k - 1], &v->merges[k]) <= 0;
@@ -287,7 +291,7 @@ static bpe_status index_merges(vocab *v, pace *p, bpe_error *e) {
     if (i > 0 && m->rank == m[-1].rank && m->id != m[-1].id)
       return bad_merge(m, "two results share a rank", e);
     if (!pair_map_add(&v->pairs, i)) return bad_merge(m, "pair listed twice", e);
-    if (i % PART == 0 && pace_stopped(p, PART * INDEX)) return set_stopped(e);
+    if (i % PART == 0 && pace_stopped(p, (size_t)PART * INDEX)) return set_stopped(e);
   }
   return BPE_OK;
 }
@@ -302,7 +306,7 @@ static bpe_status index_byte_pairs(vocab *v, pace *p, bpe_error *e) {
   for (size_t i = 0; i < v->n_merges; i++) {
     const vocab_merge *m = &v->merges[i];
     if (i != 0 && m->rank != m[-1].rank) order = (uint32_t)i;
-    if (i % PART == 0 && pace_stopped(p, PART * LOOK)) return set_stopped(e);
+    if (i % PART == 0 && pace_stopped(p, (size_t)PART * LOOK)) return set_stopped(e);
     const vocab_entry *t = &v->entries[vocab_find_id(v, m->id)];
     if (t->len != 2) continue;
     const uint8_t *s = vocab_bytes(v, t);
