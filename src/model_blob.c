@@ -201,8 +201,8 @@ static bpe_status get_model(reader *r, bpe_builder *b, pace *p) {
   if (stats_len != 0) bpe_builder_stats(b, (const char *)stats, stats_len);
   get_entries(r, b);
   get_merges(r, b, p);
-  if (builder_failed(b)) return BPE_OK; /* finish says why */
-  if (r->status == BPE_OK && r->at != r->end) bad(r, "has more than a model");
+  /* Where the builder has failed and the reader has not, finish says why. */
+  if (!builder_failed(b) && r->at != r->end) bad(r, "has more than a model");
   return r->status;
 }
 
