@@ -36,7 +36,7 @@ for spec in "$@"; do
   [ ! -f "$here/$target.dict" ] || dict=(-dict="$here/$target.dict")
   before=$(count_findings)
   TIMEFORMAT='%U %S'
-  { time "$fuzzers/fuzzer-$target" -max_total_time="$for_seconds" -max_len=4096 -timeout=20 \
+  { time "$fuzzers/fuzzer-$target" -seed="${FUZZ_SEED:-0}" -max_total_time="$for_seconds" -max_len=4096 -timeout=20 \
       -rss_limit_mb=4096 -print_final_stats=1 -artifact_prefix="$findings/" "${dict[@]}" \
       "$found" "$here/corpus/$target" >"$log" 2>&1; } 2>"$log.time"
   cpu=$(tail -n 1 "$log.time" | awk '{ printf "%d", $1 + $2 }')
