@@ -74,6 +74,17 @@ def limits(cpu):
     return set_limits
 
 
+def ended(pid, seconds):
+    """Waits for a child's end, and leaves it unreaped: so long nobody else can get its number."""
+    end, pause = time.monotonic() + seconds, 0.001
+    while os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
+        if time.monotonic() > end:
+            return False
+        time.sleep(pause)
+        pause = min(2 * pause, 0.02)
+    return True
+
+
 class Tree:
     def __init__(self, folder, cc, flags=FLAGS):
         self.folder, self.cc, self.flags = folder, cc, flags
@@ -160,13 +171,9 @@ class Tree:
         with open(log, "w+b") as out:
             p = subprocess.Popen(argv, cwd=self.folder, env=environment, stdin=subprocess.DEVNULL,
                                  stdout=out, stderr=subprocess.STDOUT, preexec_fn=limits(cpu))
-            how = ""
+            how = "" if ended(p.pid, 20 * wall + 40) else "hangs"
             try:
-                p.wait(timeout=20 * wall + 40)
-            except subprocess.TimeoutExpired:
-                how = "hangs"
-            try:
-                os.killpg(p.pid, signal.SIGKILL)  # what it may have left behind
+                os.killpg(p.pid, signal.SIGKILL)  # it, or what it has left behind
             except ProcessLookupError:
                 pass
             p.wait()
