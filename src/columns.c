@@ -130,56 +130,32 @@ AVX512_TARGET static ALWAYS_INLINE unsigned step(const pair_map *m, columns *c, 
   return goes;
 }
 
-/* What is in a line in place of this pair; all bits: it is not there. */
-AVX512_TARGET static ALWAYS_INLINE uint32_t search(const uint64_t *line, uint64_t pair) {
+/* The key of a pair, found in its line or, where that is full and has it not, behind it. */
+AVX512_TARGET static ALWAYS_INLINE uint32_t key_of(const pair_map *m, const uint64_t *line,
+                                                   uint64_t pair, uint32_t place) {
   const __m512i slots = _mm512_loadu_si512((const void *)line);
   const __m512i other = _mm512_xor_si512(slots, _mm512_set1_epi64((long long)pair));
   const __mmask8 same = _mm512_cmplt_epu64_mask(other, _mm512_set1_epi64(1 << PAIR_ORDER_BITS));
   const __m512i it = _mm512_mask_compress_epi64(_mm512_set1_epi64(-1), same, slots);
-  return (uint32_t)_mm_cvtsi128_si32(_mm512_castsi512_si128(it));
-}
-
-/* The keys of pairs, of what was found in their lines, and the last slot of these. */
-AVX512_TARGET static ALWAYS_INLINE void keys_found(const pair_map *m, const uint32_t *found,
-                                                   const uint64_t *pairs, const uint64_t *last,
-                                                   const uint32_t *places, uint32_t *keys,
-                                                   unsigned mine) {
-  const __m512i all = _mm512_set1_epi32(-1), slots = _mm512_loadu_si512(found);
-  const __mmask16 none = _mm512_cmpeq_epi32_mask(slots, all);
-  const unsigned full = _mm512_cmpneq_epi64_mask(_mm512_loadu_si512(last), all) |
-                        (unsigned)_mm512_cmpneq_epi64_mask(_mm512_loadu_si512(last + 8), all) << 8;
-  const __m512i order = _mm512_and_si512(slots, _mm512_set1_epi32((int)PAIR_NO_ORDER));
-  const __m512i key =
-      _mm512_or_si512(_mm512_slli_epi32(order, SHORT_PLACE_BITS), _mm512_loadu_si512(places));
-  _mm512_storeu_si512(keys, _mm512_mask_mov_epi32(key, none, all));
-  for (unsigned over = none & full & mine; over != 0; over &= over - 1) {
-    const unsigned i = (unsigned)__builtin_ctz(over);
-    const uint32_t left = (uint32_t)(pairs[i] >> (PAIR_ID_BITS + PAIR_ORDER_BITS));
+  const uint32_t found = (uint32_t)_mm_cvtsi128_si32(_mm512_castsi512_si128(it));
+  const uint32_t none = 0 - (uint32_t)(found == UINT32_MAX); /* no slot has all these bits */
+  if ((line[PAIR_LINE - 1] & none) != none) {
+    const uint32_t left = (uint32_t)(pair >> (PAIR_ID_BITS + PAIR_ORDER_BITS));
     uint32_t id;
-    keys[i] = pair_map_find(m, left, (uint32_t)(pairs[i] >> PAIR_ORDER_BITS) & NO_SYMBOL, &id)
-                  << SHORT_PLACE_BITS |
-              places[i];
+    return pair_map_find(m, left, (uint32_t)(pair >> PAIR_ORDER_BITS) & NO_SYMBOL, &id)
+               << SHORT_PLACE_BITS |
+           place;
   }
+  return (found & PAIR_NO_ORDER) << SHORT_PLACE_BITS | place | none;
 }
 
 /* Finds the pairs that the last step asked for. */
 AVX512_TARGET static ALWAYS_INLINE void answer(const pair_map *m, columns *c, const unsigned *busy,
-                                               size_t n, unsigned mine) {
-  uint32_t right[LANES] = {0}, left[LANES] = {0};
-  uint64_t right_last[LANES] = {0}, left_last[LANES] = {0};
+                                               size_t n) {
   for (size_t k = 0; k < n; k++) {
     const unsigned i = busy[k];
-    right[i] = search(c->right_line[i], c->right[i]);
-    left[i] = search(c->left_line[i], c->left[i]);
-    right_last[i] = c->right_line[i][PAIR_LINE - 1];
-    left_last[i] = c->left_line[i][PAIR_LINE - 1];
-  }
-  keys_found(m, right, c->right, right_last, c->at, right, mine);
-  keys_found(m, left, c->left, left_last, c->before, left, mine);
-  for (size_t k = 0; k < n; k++) {
-    const unsigned i = busy[k];
-    c->key[c->at[i]][i] = right[i];
-    c->key[c->before[i]][i] = left[i];
+    c->key[c->at[i]][i] = key_of(m, c->right_line[i], c->right[i], c->at[i]);
+    c->key[c->before[i]][i] = key_of(m, c->left_line[i], c->left[i], c->before[i]);
   }
 }
 
@@ -212,7 +188,7 @@ AVX512_TARGET void columns_merge(const vocab *v, columns *c, merge_job *jobs, si
       for (unsigned rest = mine; rest != 0; rest &= rest - 1)
         busy[n++] = (unsigned)__builtin_ctz(rest);
     }
-    answer(&v->pairs, c, busy, n, mine);
+    answer(&v->pairs, c, busy, n);
   }
 }
 #endif

@@ -1,7 +1,7 @@
 /* lanes.c - see lanes.h. */
 #include "lanes.h"
 
-enum { COLUMNS_FEWEST = 16 }; /* jobs that are worth columns */
+enum { COLUMNS_FEWEST = 7 }; /* jobs that are worth columns */
 
 #define NO_KEY (BPE_NONE << SHORT_PLACE_BITS) /* no pair: this, or more */
 
