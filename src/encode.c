@@ -16,7 +16,7 @@
 */
 #include "encode.h"
 
-#include "form.h"
+#include "form_wide.h"
 #include "unseen.h"
 
 enum {
@@ -75,8 +75,8 @@ bpe_status bpe_coder_new(const bpe_model *m, size_t piece_bytes, bpe_error *e, b
   c->alloc = c->merge.alloc = m->alloc;
   c->walk.coder = c;
   c->walk.normal.alloc = m->alloc;
-  c->unseen.merge = lanes_fit(&m->v) ? lanes_best() : NULL;
-  if (!pieces_init(&c->pieces, &m->alloc, &m->v, piece_bytes == 0 ? PIECE_BYTES : piece_bytes)) {
+  if (!pieces_init(&c->pieces, &m->alloc, &m->v, piece_bytes == 0 ? PIECE_BYTES : piece_bytes) ||
+      !unseen_init(&c->unseen, &m->alloc, &m->v)) {
     bpe_coder_free(c);
     return set_nomem(e);
   }
@@ -92,6 +92,7 @@ void bpe_coder_free(bpe_coder *c) {
   mem_free(&a, c->walk.stops);
   merge_scratch_clear(&c->merge);
   pieces_clear(&c->pieces);
+  unseen_clear(&c->unseen, &a);
   mem_free(&a, c);
 }
 
@@ -132,8 +133,9 @@ static bpe_status merge_or_find(bpe_coder *c, piece_key k, const uint8_t *s, siz
 static const uint32_t *kept_ids(bpe_coder *c, uint32_t value) {
   if (!pieces_has_ids(value)) return NULL;
   const uint8_t *ids = pieces_ids(&c->pieces, value);
-  c->few[0] = pieces_first_id(value, ids);
-  for (size_t i = 1; i < pieces_count(value); i++) c->few[i] = packed_id(ids, i);
+  const size_t n = pieces_count(value);
+  c->few[0] = pieces_first_id(&c->pieces, value, ids);
+  for (size_t i = 1; i < n; i++) c->few[i] = kept_id(&c->pieces, ids, n, i);
   return c->few;
 }
 
@@ -416,37 +418,39 @@ static bpe_status next_batch(bpe_walk *w, uint64_t *n, bpe_error *e) {
   return BPE_OK;
 }
 
-/* Merges the jobs of c->unseen and keeps them. Returns the number of their ids. */
-static uint64_t merge_unseen(bpe_coder *c) {
-  const uint64_t n = unseen_merge(&c->unseen, &c->model->v);
-  unseen_keep(&c->unseen, &c->pieces, false);
-  return n;
+/* Settles what was noted while counting; *sum grows by its ids. */
+static bpe_status count_unseen(bpe_walk *w, uint64_t *sum, bpe_error *e) {
+  bpe_coder *c = w->coder;
+  unseen *u = &c->unseen;
+  bpe_status st = BPE_OK;
+  *sum += unseen_settle(u, &c->pieces, NULL);
+  unseen_keep(u, &c->pieces, false);
+  for (size_t k = 0; k < u->n_left && st == BPE_OK; k++) {
+    const unseen_piece *p = &u->pieces[u->left[k]];
+    const uint32_t *ids;
+    size_t n = 0;
+    st = piece_ids(c, &w->pieces, (size_t)(p->s - w->base), p->len, false, &ids, &n, e);
+    *sum += n;
+  }
+  return st;
 }
 
 /* Counts what is left of the stretch, or until there are more than `most`. No ids are touched. */
 static bpe_status count_stretch(bpe_walk *w, uint64_t most, uint64_t *sum, bpe_error *e) {
   bpe_coder *c = w->coder;
-  const piece_batch *b = &c->batch;
   bpe_status st = BPE_OK;
+  c->unseen.n = 0;
   while (st == BPE_OK && w->split.at < w->split.end && *sum <= most) {
     uint64_t found;
     if ((st = next_batch(w, &found, e)) != BPE_OK) break;
-    if (b->n_missed != 0) found += unseen_collect(&c->unseen, &c->pieces, &c->batch, false);
     *sum += found;
-    if (c->unseen.n >= UNSEEN_FEW) *sum += merge_unseen(c);
-    for (size_t m = 0; m < b->n_missed && st == BPE_OK; m++) {
-      const size_t i = b->missed[m], at = (size_t)(b->probes[i].start - w->base);
-      const uint32_t *ids;
-      size_t n = 0;
-      st = piece_ids(c, &w->pieces, at, piece_length(b, i), false, &ids, &n, e);
-      *sum += n;
-    }
+    if (c->batch.n_missed != 0) unseen_note(&c->unseen, &c->pieces, &c->batch);
+    if (unseen_full(&c->unseen)) st = count_unseen(w, sum, e);
     if (w->mapped) w->done = place_in_text(w, w->split.at);
     if (st == BPE_OK) st = pace_add(&w->normal.pace, 0, e);
     if (st == BPE_OK) st = ask(w, w->mapped ? w->done : w->split.at, e);
   }
-  if (c->unseen.n != 0) *sum += merge_unseen(c);
-  return st;
+  return st == BPE_OK && c->unseen.n != 0 ? count_unseen(w, sum, e) : st;
 }
 
 /* ---- Whole texts -------------------------------------------------------------------------- */
@@ -522,19 +526,11 @@ static ALWAYS_INLINE bpe_status append_ids(form f, const bpe_walk *w, size_t at,
   return buffer_status(out, e);
 }
 
-static ALWAYS_INLINE uint8_t *write_run(form f, const bpe_coder *c, size_t *i, uint8_t *to) {
-#ifdef HAVE_AVX2
-  if (f == FORM_32 && c->pieces.width != WIDTH_16)
-    return avx2_write_kept_32(&c->pieces, &c->batch, i, to);
-#endif
-  if (f == FORM_32) return write_kept_32(&c->pieces, &c->batch, i, to);
-  return write_kept(f, &c->pieces, &c->batch, i, to);
-}
-
 /* Finds the ids of the batch's pieces that the table did not have; returns the number of them. */
 static NEVER_INLINE uint64_t resolve_batch(bpe_coder *c) {
-  const uint64_t n = unseen_collect(&c->unseen, &c->pieces, &c->batch, true);
-  return n + unseen_merge(&c->unseen, &c->model->v);
+  c->unseen.n = 0;
+  unseen_note(&c->unseen, &c->pieces, &c->batch);
+  return unseen_settle(&c->unseen, &c->pieces, &c->batch);
 }
 
 /* Appends the ids of a piece of the batch that has no ids among the values. */
@@ -563,11 +559,11 @@ static ALWAYS_INLINE bpe_status append_batch(form f, bpe_walk *w, uint64_t found
     uint8_t *const to = bpe_buffer_reserve(out, (size_t)found * most_bytes[f] + FORM_SLACK);
     if (to == NULL) break;
     if (c->pieces.n_dropped == n_dropped)
-      bpe_buffer_commit(out, (size_t)(write_run(f, c, &i, to) - to));
+      bpe_buffer_commit(out, (size_t)(write_run(f, &c->pieces, b, &i, to, (size_t)found) - to));
     if (i == b->n) break;
     st = append_piece(f, w, i, out, e);
   }
-  if (c->unseen.n != 0) unseen_keep(&c->unseen, &c->pieces, true);
+  if (b->n_missed != 0) unseen_keep(&c->unseen, &c->pieces, true);
   return st == BPE_OK ? buffer_status(out, e) : st;
 }
 

@@ -1,6 +1,7 @@
-/* lanes.c - see lanes.h. Each kind of machine has two functions of its own, the least of some keys
-** and the search of a line; the rest is written once, and compiled for each. */
+/* lanes.c - see lanes.h. */
 #include "lanes.h"
+
+enum { COLUMNS_FEWEST = 7 }; /* jobs that are worth columns */
 
 #define NO_KEY (BPE_NONE << SHORT_PLACE_BITS) /* no pair: this, or more */
 
@@ -36,6 +37,7 @@ static ALWAYS_INLINE uint32_t key_found(const pair_map *m, const uint64_t *line,
   return order << SHORT_PLACE_BITS | place | none;
 }
 
+/* Begins a piece: its symbols, and the keys of their pairs. */
 static ALWAYS_INLINE void start(const vocab *v, lane *l, merge_job *j) {
   const uint8_t *const s = j->s;
   size_t n = j->len;
@@ -64,90 +66,6 @@ static ALWAYS_INLINE void finish(lane *l) {
   for (size_t i = 0; i < j->n; i++, rest &= rest - 1) j->ids[i] = l->symbol[__builtin_ctzll(rest)];
 }
 
-/* Of the machine X:
-**   X_step    joins the two symbols of the least key and asks for the pairs that they are in now;
-**             false: no pair is left
-**   X_refill  begins the next piece that has something to merge, and finishes those before it
-**   X_turn    does what the last step asked for, and the next step, of this piece or the next */
-#define LANES_VARIANT(X, TARGET)                                                                   \
-  TARGET static ALWAYS_INLINE bool X##_step(const pair_map *m, lane *l) {                          \
-    const uint32_t first = X##_least(l->key, l->n_keys);                                           \
-    if (first >= NO_KEY) return false;                                                             \
-    const unsigned at = first & ((1u << SHORT_PLACE_BITS) - 1);                                    \
-    const uint32_t made = id_of(m, first >> SHORT_PLACE_BITS);                                     \
-    const unsigned gone = at + 1 + (unsigned)__builtin_ctzll(l->live >> at >> 1);                  \
-    const unsigned after = gone + 1 + (unsigned)__builtin_ctzll(l->live >> gone >> 1);             \
-    const unsigned before = 63 - (unsigned)__builtin_clzll(l->live & ((UINT64_C(1) << at) - 1));   \
-    const uint32_t left = l->symbol[before], right = l->symbol[after];                             \
-    l->symbol[at] = made;                                                                          \
-    l->key[gone] = BPE_NONE;                                                                       \
-    l->live &= ~(UINT64_C(1) << gone);                                                             \
-    l->at = at;                                                                                    \
-    l->before = before;                                                                            \
-    l->right = pair_word(made, right);                                                             \
-    l->left = pair_word(left, made);                                                               \
-    l->right_line = ask(m, made, right);                                                           \
-    l->left_line = ask(m, left, made);                                                             \
-    return true;                                                                                   \
-  }                                                                                                \
-  TARGET static bool X##_refill(const vocab *v, lane *l, merge_job **next,                         \
-                                const merge_job *stop) {                                           \
-    while (*next < stop) {                                                                         \
-      start(v, l, (*next)++);                                                                      \
-      if (X##_step(&v->pairs, l)) return true;                                                     \
-      finish(l);                                                                                   \
-    }                                                                                              \
-    return false;                                                                                  \
-  }                                                                                                \
-  TARGET static void X##_merge(const vocab *v, lane *lanes, merge_job *jobs, size_t n) {           \
-    const pair_map *m = &v->pairs;                                                                 \
-    const merge_job *const stop = jobs + n;                                                        \
-    lane *turn[LANES];                                                                             \
-    size_t busy = 0;                                                                               \
-    while (busy < LANES && X##_refill(v, &lanes[busy], &jobs, stop)) {                             \
-      turn[busy] = &lanes[busy];                                                                   \
-      busy++;                                                                                      \
-    }                                                                                              \
-    while (busy != 0) {                                                                            \
-      for (size_t i = 0; i < busy; i++) {                                                          \
-        lane *l = turn[i];                                                                         \
-        const unsigned right = X##_search(l->right_line, l->right);                                \
-        const unsigned left = X##_search(l->left_line, l->left);                                   \
-        l->key[l->at] = key_found(m, l->right_line, right, l->right, l->at);                       \
-        l->key[l->before] = key_found(m, l->left_line, left, l->left, l->before);                  \
-      }                                                                                            \
-      for (size_t i = 0; i < busy;) {                                                              \
-        lane *l = turn[i];                                                                         \
-        bool goes_on = X##_step(m, l);                                                             \
-        if (!goes_on) {                                                                            \
-          finish(l);                                                                               \
-          goes_on = X##_refill(v, l, &jobs, stop);                                                 \
-        }                                                                                          \
-        if (goes_on) i++;                                                                          \
-        else turn[i] = turn[--busy];                                                               \
-      }                                                                                            \
-    }                                                                                              \
-  }
-
-#ifdef HAVE_AVX512
-AVX512_TARGET static ALWAYS_INLINE uint32_t avx512_least(const uint32_t *keys, size_t n) {
-  __m512i least = _mm512_loadu_si512((const void *)keys);
-  for (size_t i = 16; i < n; i += 16)
-    least = _mm512_min_epu32(least, _mm512_loadu_si512((const void *)(keys + i)));
-  return _mm512_reduce_min_epu32(least);
-}
-
-/* The place in a line of this pair; PAIR_LINE: it is not there. */
-AVX512_TARGET static ALWAYS_INLINE unsigned avx512_search(const uint64_t *line, uint64_t pair) {
-  const __m512i other =
-      _mm512_xor_si512(_mm512_loadu_si512((const void *)line), _mm512_set1_epi64((long long)pair));
-  const __mmask8 same = _mm512_cmplt_epu64_mask(other, _mm512_set1_epi64(1 << PAIR_ORDER_BITS));
-  return (unsigned)__builtin_ctz((unsigned)same | 1u << PAIR_LINE);
-}
-
-LANES_VARIANT(avx512, AVX512_TARGET)
-#endif
-
 #ifdef HAVE_AVX2
 AVX2_TARGET static ALWAYS_INLINE uint32_t avx2_least(const uint32_t *keys, size_t n) {
   const __m256i *const at = (const __m256i *)(const void *)keys;
@@ -171,7 +89,77 @@ AVX2_TARGET static ALWAYS_INLINE unsigned avx2_search(const uint64_t *line, uint
   return (unsigned)__builtin_ctz((unsigned)low | (unsigned)high << 4 | 1u << PAIR_LINE);
 }
 
-LANES_VARIANT(avx2, AVX2_TARGET)
+/* Joins the two symbols of the least key and asks for the pairs that they are in now. False: no pair
+** is left. */
+AVX2_TARGET static ALWAYS_INLINE bool avx2_step(const pair_map *m, lane *l) {
+  const uint32_t first = avx2_least(l->key, l->n_keys);
+  if (first >= NO_KEY) return false;
+  const unsigned at = first & ((1u << SHORT_PLACE_BITS) - 1);
+  const uint32_t made = id_of(m, first >> SHORT_PLACE_BITS);
+  const unsigned gone = at + 1 + (unsigned)__builtin_ctzll(l->live >> at >> 1);
+  const unsigned after = gone + 1 + (unsigned)__builtin_ctzll(l->live >> gone >> 1);
+  const unsigned before = 63 - (unsigned)__builtin_clzll(l->live & ((UINT64_C(1) << at) - 1));
+  const uint32_t left = l->symbol[before], right = l->symbol[after];
+  l->symbol[at] = made;
+  l->key[gone] = BPE_NONE;
+  l->live &= ~(UINT64_C(1) << gone);
+  l->at = at;
+  l->before = before;
+  l->right = pair_word(made, right);
+  l->left = pair_word(left, made);
+  l->right_line = ask(m, made, right);
+  l->left_line = ask(m, left, made);
+  return true;
+}
+
+/* Begins the next piece that has something to merge, and finishes those before it. */
+AVX2_TARGET static bool avx2_refill(const vocab *v, lane *l, merge_job **next,
+                                    const merge_job *stop) {
+  while (*next < stop) {
+    start(v, l, (*next)++);
+    if (avx2_step(&v->pairs, l)) return true;
+    finish(l);
+  }
+  return false;
+}
+
+/* What the last step asked for, of all pieces, then the next step of each, or of the next piece. */
+AVX2_TARGET static void avx2_merge(const vocab *v, lanes_room *room, merge_job *jobs, size_t n) {
+  const pair_map *m = &v->pairs;
+  const merge_job *const stop = jobs + n;
+  lane *turn[LANES];
+  size_t busy = 0;
+  while (busy < LANES && avx2_refill(v, &room->lanes[busy], &jobs, stop)) {
+    turn[busy] = &room->lanes[busy];
+    busy++;
+  }
+  while (busy != 0) {
+    for (size_t i = 0; i < busy; i++) {
+      lane *l = turn[i];
+      const unsigned right = avx2_search(l->right_line, l->right);
+      const unsigned left = avx2_search(l->left_line, l->left);
+      l->key[l->at] = key_found(m, l->right_line, right, l->right, l->at);
+      l->key[l->before] = key_found(m, l->left_line, left, l->left, l->before);
+    }
+    for (size_t i = 0; i < busy;) {
+      lane *l = turn[i];
+      bool goes_on = avx2_step(m, l);
+      if (!goes_on) {
+        finish(l);
+        goes_on = avx2_refill(v, l, &jobs, stop);
+      }
+      if (goes_on) i++;
+      else turn[i] = turn[--busy];
+    }
+  }
+}
+#endif
+
+#ifdef HAVE_AVX512
+static void avx512_merge(const vocab *v, lanes_room *room, merge_job *jobs, size_t n) {
+  if (n < COLUMNS_FEWEST) avx2_merge(v, room, jobs, n);
+  else columns_merge(v, &room->columns, jobs, n);
+}
 #endif
 
 static const struct variant {

@@ -3,9 +3,9 @@
 
 enum {
   LEAST_LINES = 4,
-  LEAST_POOL = 4 * PIECES_LONGEST * PACKED,
+  LEAST_POOL = 4 * PIECES_LONGEST * 3,
   POOL_PARTS = 8, /* of the ring, made free one at a time */
-  POOL_SHARE = 7  /* sixteenths of all that the pool gets */
+  POOL_SHARE = 11 /* of 32 parts that there are in all */
 };
 
 /* In the rest of a long piece's value: its ids are kept, not its bytes. */
@@ -24,7 +24,8 @@ static enum piece_width best_width(void) {
 bool pieces_init(piece_table *t, const bpe_alloc *a, const vocab *v, size_t bytes) {
   *t = (piece_table){.alloc = *a, .v = v};
   t->width = best_width();
-  size_t pool = bytes / 16 * POOL_SHARE;
+  t->high_bits = v->n_entries == 0 || v->entries[v->n_entries - 1].id >> 18 == 0 ? 2 : 8;
+  size_t pool = bytes / 32 * POOL_SHARE;
   if (pool < LEAST_POOL) pool = LEAST_POOL;
   if (pool >= HAS_IDS) pool = HAS_IDS - 1;
   t->pool_cap = t->pool_free = (uint32_t)pool;
@@ -138,10 +139,15 @@ static uint32_t take(piece_table *t, uint32_t n) {
 }
 
 static uint32_t put_ids(piece_table *t, const uint32_t *ids, size_t n) {
-  const uint32_t place = take(t, (uint32_t)n * PACKED);
-  for (size_t i = 0; i < n; i++)
-    for (int k = 0; k < PACKED; k++)
-      t->pool[place + PACKED * i + (size_t)k] = (uint8_t)(ids[i] >> 8 * k);
+  const size_t n_high = (n * t->high_bits + 7) / 8;
+  const uint32_t place = take(t, (uint32_t)(2 * n + n_high));
+  uint8_t *const low = t->pool + place, *const high = low + 2 * n;
+  memset(high, 0, n_high);
+  for (size_t i = 0, bit = 0; i < n; i++, bit += t->high_bits) {
+    low[2 * i] = (uint8_t)ids[i];
+    low[2 * i + 1] = (uint8_t)(ids[i] >> 8);
+    high[bit / 8] = (uint8_t)(high[bit / 8] | ids[i] >> 16 << bit % 8);
+  }
   return place;
 }
 
@@ -161,7 +167,7 @@ static inline bool begins_with(const vocab *v, const vocab_entry *e, const uint8
 static bool spells(const piece_table *t, const uint8_t *ids, size_t n, const uint8_t *s,
                    size_t len) {
   for (size_t i = 0; i < n; i++) {
-    const size_t k = vocab_find_id(t->v, packed_id(ids, i));
+    const size_t k = vocab_find_id(t->v, kept_id(t, ids, n, i));
     if (k == t->v->n_entries) return false;
     const vocab_entry *e = &t->v->entries[k];
     if (e->len > len || !begins_with(t->v, e, s, len)) return false;
@@ -178,7 +184,7 @@ static uint32_t long_value(const piece_table *t, uint32_t value, const uint8_t *
   if ((value & HAS_IDS) == 0)
     return memcmp(t->pool + place, s, len) == 0 ? count << VALUE_BITS | NO_IDS : 0;
   if (!spells(t, t->pool + place, count, s, len)) return 0;
-  return count << VALUE_BITS | (count == 1 ? packed_id(t->pool + place, 0) : place);
+  return count << VALUE_BITS | (count == 1 ? kept_id(t, t->pool + place, 1, 0) : place);
 }
 
 /* ---- Looking up --------------------------------------------------------------------------- */
@@ -254,6 +260,23 @@ AVX512_TARGET static void avx512_first_look(piece_batch *b) {
     b->values[i] = p->line->values[avx512_place_in(p->line, &p->key)];
   }
 }
+
+AVX512_TARGET static uint64_t avx512_sum_up(piece_batch *b) {
+  __m512i sums = _mm512_setzero_si512();
+  __m512i numbers = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  size_t n_missed = 0;
+  for (size_t i = 0; i < b->n; i += 16) {
+    const __mmask16 own = (__mmask16)(b->n - i < 16 ? (1u << (b->n - i)) - 1 : 0xffff);
+    const __m512i values = _mm512_maskz_loadu_epi32(own, b->values + i);
+    const __mmask16 none = _mm512_mask_testn_epi32_mask(own, values, values);
+    sums = _mm512_add_epi32(sums, _mm512_srli_epi32(values, VALUE_BITS));
+    _mm512_storeu_si512(b->missed + n_missed, _mm512_maskz_compress_epi32(none, numbers));
+    n_missed += (unsigned)__builtin_popcount(none);
+    numbers = _mm512_add_epi32(numbers, _mm512_set1_epi32(16));
+  }
+  b->n_missed = n_missed;
+  return (uint32_t)_mm512_reduce_add_epi32(sums);
+}
 #endif
 
 #ifdef HAVE_AVX2
@@ -288,7 +311,7 @@ static uint64_t look_first(const piece_table *t, piece_batch *b) {
 #ifdef HAVE_AVX512
   if (t->width == WIDTH_64) {
     avx512_first_look(b);
-    return avx2_sum_up(b);
+    return avx512_sum_up(b);
   }
 #endif
 #ifdef HAVE_AVX2
