@@ -113,24 +113,54 @@ static bpe_status add_item(hf *h, items *to, const doc_node *v, const char *text
   return BPE_OK;
 }
 
+/* What the two read differently behind a backslash, or NULL: a word of Oniguruma's has marks and all
+** connectors, \v is one character, \Q no quotation, and a script goes without its extensions. */
+static const char *other_escape(const char *s, size_t len, bool in_class) {
+  static const char *const escapes[] = {"\\h in", "\\H in", "\\v in", "\\V in", "\\w in",
+                                        "\\W in", "\\Q in", "\\E in", "\\b in", "\\B in"};
+  enum { N_ESCAPES = sizeof escapes / sizeof *escapes, IN_CLASS = N_ESCAPES - 2 };
+  for (size_t k = 0; len > 1 && k < (in_class ? IN_CLASS : N_ESCAPES); k++)
+    if (escapes[k][1] == s[1]) return escapes[k];
+  if (len < 3 || (s[1] != 'p' && s[1] != 'P') || s[2] != '{') return NULL;
+  size_t n = 3;
+  while (n < len && s[n] != '}') n++;
+  return n - 3 > (s[3] == '^' ? 3 : 2) ? "script or property in" : NULL;
+}
+
+/* The length of a POSIX class at s[0] that both read alike, up to what both count as blank; 0. */
+static size_t plain_posix(const char *s, size_t len) {
+  static const char *const names[] = {"[:digit:]", "[:xdigit:]", "[:space:]", "[:blank:]",
+                                      "[:cntrl:]"};
+  for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+    const size_t n = strlen(names[k]);
+    if (len >= n && memcmp(s, names[k], n) == 0) return n;
+  }
+  return 0;
+}
+
 /* What Oniguruma and PCRE2 read differently, or NULL. */
 static const char *other_meaning(const char *s, size_t len) {
   bool in_class = false;
   for (size_t i = 0; i < len; i++) {
     const char c = s[i], next = i + 1 < len ? s[i + 1] : 0;
     if (c == '\\') {
-      if (next == 'h' || next == 'H') return "\\h in";
+      const char *escape = other_escape(s + i, len - i, in_class);
+      if (escape != NULL) return escape;
       i++;
     } else if (in_class) {
-      if (c == ']') in_class = false;
-      else if (c == '[' && next != ':') return "class inside a class in";
+      const size_t posix = c == '[' ? plain_posix(s + i, len - i) : 0;
+      if (posix != 0) i += posix - 1;
+      else if (c == '[') return next == ':' ? "POSIX class in" : "class inside a class in";
       else if (c == '&' && next == '&') return "&& in";
+      else if (c == ']') in_class = false;
     } else if (c == '[') {
       in_class = true;
       if (next == '^') i++;
       if (i + 1 < len && s[i + 1] == ']') i++;
     } else if (c == '^' || c == '$') {
       return "line anchor in";
+    } else if (c == '{' && next == ',') {
+      return "{, in";
     } else if (c == '}' && next == '+') {
       return "}+ in";
     } else if (c == '(' && next == '?' && i + 2 < len && s[i + 2] == 'm') {

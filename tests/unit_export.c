@@ -174,8 +174,9 @@ static void test_round_trips(void) {
   check_formats(plain("{\"pattern\":\"none\",\"merges\":[],\"special_tokens\":[\"a b\"]}"),
                 "mthvgb");
   check_formats(
-      plain("{\"regex\":\"\\\\w+|.\",\"merges\":[[97,98]],\"special_tokens\":[\"x\\ny\"]}"),
+      plain("{\"regex\":\"\\\\d+|.\",\"merges\":[[97,98]],\"special_tokens\":[\"x\\ny\"]}"),
       "mthvg");
+  check_formats(plain("{\"regex\":\"\\\\w+|.\",\"merges\":[[97,98]]}"), "mtvgb"); /* read otherwise */
   check_formats(plain("{\"pattern\":\"deepseek3\",\"merges\":[[97,98]]}"), "mthvg");
   check_formats(plain("{\"pattern\":\"tekken\",\"merges\":[[97,98]],\"byte_order\":\"gpt2\"}"),
                 "mthvg");
