@@ -12,6 +12,9 @@
 **     limits each ...                                 the three by turns
 **     limits gaps                                     the longest CPU time between two questions
 **     limits length | heap | others                   SQLite's own limits
+**
+** A subject's moments depend on --seed and on nothing that ran before it, and its line is printed
+** when it is done: a long run goes on with --from NAME where it was ended.
 */
 #ifndef LIMITS_H
 #define LIMITS_H
