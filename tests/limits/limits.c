@@ -18,6 +18,7 @@ static struct {
   uint64_t seed;
   const char *only, *from; /* the subjects whose names begin so; from that one on */
   const char *encoding;
+  int cut;
   bool sabotage; /* the bound holds for nothing */
 } options = {.moments = 20, .least = 0.06, .bound = 0.050, .seed = 1, .encoding = "gpt2"};
 
@@ -110,7 +111,7 @@ static bool begin(state *s, sqlite3 *db, const subject *x) {
   while (x->make != NULL && fine && s->whole.seconds < options.least && size < x->most) {
     double factor = options.least / (s->whole.seconds + 0.001) * 1.1;
     if (factor > 4) factor = 4;
-    if (factor < 1.3) factor = 1.3;
+    if (factor < 1.2) factor = 1.2;
     size = (double)size * factor < (double)x->most ? (size_t)((double)size * factor) : x->most;
     if (!make_of_size(s, size)) return false;
     fine = measure(s);
@@ -233,7 +234,7 @@ static void all_subjects(bool gaps) {
   uint64_t random = options.seed;
   bool begun = options.from == NULL;
   printf("seed %llu\n", (unsigned long long)options.seed);
-  if (!check(subjects_prepare(db, options.encoding), "preparation")) exit(1);
+  if (!check(subjects_prepare(db, options.encoding, options.cut), "preparation")) exit(1);
   for (const subject *x = subjects; x->name != NULL; x++) {
     const uint64_t seed = random_next(&random);
     begun = begun || strcmp(options.from, x->name) == 0;
@@ -268,6 +269,7 @@ int main(int argc, char **argv) {
     else if (strcmp(argv[i], "--only") == 0) options.only = argv[i + 1];
     else if (strcmp(argv[i], "--from") == 0) options.from = argv[i + 1];
     else if (strcmp(argv[i], "--encoding") == 0) options.encoding = argv[i + 1];
+    else if (strcmp(argv[i], "--cut") == 0) options.cut = atoi(argv[i + 1]);
     else if (strcmp(argv[i], "--sabotage") == 0) options.sabotage = atoi(argv[i + 1]) != 0;
     else mode = "";
   }
@@ -286,7 +288,7 @@ int main(int argc, char **argv) {
   } else {
     printf("usage: limits interrupt|progress|question|each|gaps|length|heap|others [--moments N]\n"
            "  [--least SECONDS] [--bound-ms N] [--seed N] [--only NAME] [--from NAME]\n"
-           "  [--encoding NAME]\n");
+           "  [--encoding NAME] [--cut TOKENS]\n");
     return 2;
   }
   printf("%ld passed, %ld failed\n", checks.passed, checks.failed);

@@ -61,8 +61,8 @@ typedef struct subject {
 
 extern const subject subjects[]; /* up to one without a name */
 /* Makes the stored tokenizers and sources that subjects use; `encoding` is what the large ones are
-** copies of. */
-bool subjects_prepare(sqlite3 *, const char *encoding);
+** copies of. What is stored while the time is taken has `cut` tokens, or all of them with 0. */
+bool subjects_prepare(sqlite3 *, const char *encoding, int cut);
 
 /* ---- Runs (limits_run.c) ---------------------------------------------------------------------- */
 

@@ -317,7 +317,7 @@ const subject subjects[] = {
      "SELECT count(*) FROM bpe_model WHERE name = 'open'", NULL, 0, 0, false, false},
     {"delete", "DELETE FROM bpe_tokenizers WHERE name = 'spare'",
      "INSERT INTO bpe_tokenizers(name, source) SELECT 'spare', body FROM sources WHERE kind ="
-     " 'model' AND NOT EXISTS (SELECT 1 FROM bpe_model WHERE name = 'spare')", NULL,
+     " 'whole' AND NOT EXISTS (SELECT 1 FROM bpe_model WHERE name = 'spare')", NULL,
      "SELECT count(*) FROM bpe_model WHERE name = 'big'", NULL, 0, 0, false, false},
     /* Full text */
     {"fts5 insert", "INSERT INTO f(body) VALUES(?1)", NULL, "DELETE FROM f",
@@ -329,7 +329,7 @@ const subject subjects[] = {
 
 /* ---- Preparation -------------------------------------------------------------------------------- */
 
-bool subjects_prepare(sqlite3 *db, const char *encoding) {
+bool subjects_prepare(sqlite3 *db, const char *encoding, int cut) {
   static const char script[] =
       "CREATE TABLE parts(body); CREATE TABLE runs(body); CREATE TABLE sources(kind, body);"
       "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300)"
@@ -348,11 +348,16 @@ bool subjects_prepare(sqlite3 *db, const char *encoding) {
       "CREATE VIRTUAL TABLE f USING fts5(body, tokenize = 'bpe gpt2 fold trim');"
       "CREATE VIRTUAL TABLE g USING fts5(body, tokenize = 'bpe gpt2');";
   static const char copies[] =
-      "INSERT INTO sources SELECT column1, bpe_export('%s', column1) FROM (VALUES('model'),"
+      "INSERT INTO bpe_tokenizers(name, source) SELECT 'big', bpe_export('%s', 'model');"
+      "INSERT INTO sources SELECT 'whole', bpe_export('big', 'model');"
+      "INSERT INTO bpe_tokenizers(name, source) SELECT column1, body FROM (VALUES('open'),"
+      " ('spare')), sources;"
+      "INSERT INTO bpe_tokenizers(name, source, options) SELECT 'cut', body,"
+      " iif(%d > 0, '{\"vocab_size\":%d}', NULL) FROM sources;"
+      "INSERT INTO sources SELECT column1, bpe_export('cut', column1) FROM (VALUES('model'),"
       " ('tiktoken'), ('huggingface'), ('gpt2-vocab'), ('gpt2-merges'));"
-      "INSERT INTO bpe_tokenizers(name, source) SELECT column1, body FROM (VALUES('big'), ('open'),"
-      " ('spare')), sources WHERE kind = 'model';";
+      "DELETE FROM bpe_tokenizers WHERE name = 'cut'";
   char text[sizeof copies + 100];
-  snprintf(text, sizeof text, copies, encoding);
+  snprintf(text, sizeof text, copies, encoding, cut, cut);
   return run_script(db, script) && run_script(db, text);
 }
