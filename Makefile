@@ -260,6 +260,8 @@ selftest: faults-selftest $(B)/bin/slt $(B)/bin/prop $(B)/bin/prop_train $(B)/bi
 	@! $(B)/bin/prop_train --cases 300 --sabotage 1 >/dev/null || { echo "prop_train cannot fail" >&2; exit 1; }
 	@$(RUN) tests/soak/selftest.sh $(B)/bin
 	@! $(B)/bin/limits each --moments 1 --only trace --sabotage 1 >/dev/null || { echo "limits cannot fail" >&2; exit 1; }
+	@! $(B)/bin/limits interrupt --moments 12 --least 0.06 --bound-ms 25 --only "count letters" --sabotage 2 \
+	  >/dev/null || { echo "limits cannot fail: 2" >&2; exit 1; }
 
 replay: $(FUZZERS:%=$(B)/bin/replay-%) ## every fuzzer over its kept inputs
 	@for f in $(FUZZERS); do $(RUN) $(B)/bin/replay-$$f tests/fuzz/corpus/$$f || exit 1; done

@@ -99,6 +99,7 @@ typedef struct input {
 void runs_begin(void); /* starts the thread that interrupts */
 void runs_end(void);
 extern bool watch_gaps; /* let a progress handler look at each step */
+extern bool deaf;       /* no question is passed on, to see that someone notices */
 outcome run_once(sqlite3 *, const subject *, const input *, wish);
 
 /* ---- SQLite's limits (limits_bounds.c) -------------------------------------------------------- */
