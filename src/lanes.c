@@ -16,7 +16,7 @@ static ALWAYS_INLINE uint32_t id_of(const pair_map *m, uint32_t order) {
 ** branch that would be guessed wrong half the time. */
 static ALWAYS_INLINE const uint64_t *ask(const pair_map *m, uint32_t left, uint32_t right) {
   const uint64_t h = hash_two(left, right), bit = pair_map_bit(m, h);
-  const uint64_t may_be = m->filter[bit / 64] >> bit % 64 & 1;
+  const size_t may_be = (size_t)(m->filter[bit / 64] >> bit % 64 & 1);
   const size_t empty = m->n_lines, at = empty ^ ((empty ^ pair_map_line(m, h)) & (0 - may_be));
   const uint64_t *line = m->lines + at * PAIR_LINE;
   PREFETCH(line);

@@ -346,22 +346,22 @@ static int judge(attempt *a, int rc, const char *sql) {
 
 /* The state that a failed statement leaves, as a number for s->states, and for I4 where to go on.
 ** Two ways of SQLite's own are allowed for: when a lock cannot be given back, that can be an
-** error of a statement that is done; and a RELEASE that could not commit has rolled back,
-** but leaves the connection in a transaction, which is empty. */
+** error of a statement that is done; and a RELEASE that failed while it ended the transaction has
+** done so or rolled back, but leaves the connection in a transaction, which is empty. */
 static int state_after(const attempt *a, int failed, int code, int *again) {
   const series *s = a->s;
   const bool rolled_back = sqlite3_get_autocommit(a->db);
   const bool commits = s->start_of[failed] < failed && s->ends[failed];
+  const bool releases = commits && code != SQLITE_BUSY &&
+                        strncmp(s->sc->sql[failed], "RELEASE", 7) == 0;
   *again = s->start_of[failed];
-  if (code == SQLITE_IOERR_UNLOCK && rolled_back && s->ends[failed]) {
+  if (code == SQLITE_IOERR_UNLOCK && (rolled_back || releases) && s->ends[failed]) {
     char *state = whole_state(a->db, s->sc, true);
     const bool done = is_state(state, s->states[failed + 1], true);
     sqlite3_free(state);
     if (done) return *again = failed + 1;
   }
-  const bool releases = strncmp(s->sc->sql[failed], "RELEASE", 7) == 0;
-  if (rolled_back || (commits && releases && code != SQLITE_BUSY)) return s->start_of[failed];
-  return failed;
+  return rolled_back || releases ? s->start_of[failed] : failed;
 }
 
 /* I2, I3, I4, after statement `failed` has. */
@@ -377,7 +377,7 @@ static void check_after_failure(attempt *a, int failed, int code, bool commit) {
     const char *end = commit ? "COMMIT" : "ROLLBACK";
     rc = sqlite3_exec(a->db, end, NULL, NULL, NULL);
     loaded_check(t, rc == SQLITE_OK, "%s: %s: %d %s", a->where, end, rc, sqlite3_errmsg(a->db));
-    if (!commit) now = s->start_of[failed];
+    if (!commit && now <= failed) now = s->start_of[failed];
     check_state(a, a->db, s->states[now], end);
   }
   check_fresh(a, s->states[now], "a fresh connection");

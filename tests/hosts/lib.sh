@@ -13,6 +13,7 @@
 # as a failure: nothing is skipped for want of a tool.
 set -eu
 hosts=${HOSTS-build/hosts} # relative to the tree
+script="$(basename "$0" .sh)${1:+ $*}" began=$(date +%s)
 mkdir -p "$hosts"
 passed=0 failed=0
 cc=${CC-cc}
@@ -76,6 +77,9 @@ must_fail() {
 }
 
 finish() {
+  times >"$log" # the second line is of what this script ran; a subshell would say nothing
+  cpu=$(sed -n '2s/[ms]/ /gp' "$log" | awk '{ printf "%.0f", $1 * 60 + $2 + $3 * 60 + $4 }')
+  say "$(printf '%-44s %s' "$script" "$cpu s of CPU time, $(($(date +%s) - began)) s in all")"
   echo "$passed passed, $failed failed"
   [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
   exit

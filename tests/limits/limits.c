@@ -6,18 +6,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHOWN = 40, SLACK_BYTES = 1 << 16, SLACK_BLOCKS = 24, SETTLING = 4 };
+enum { SHOWN = 40, SLACK_BYTES = 1 << 16, SLACK_BLOCKS = 24, SETTLING = 4, TRIES = 2 };
 
 tally checks;
 
 static struct {
   cause cause;
-  long moments;    /* runs that are to be ended, of each subject */
+  long moments;    /* wishes uttered before the end of a run, of each subject */
   double least;    /* seconds of CPU time that a subject takes at least, if its input can grow */
   double bound;    /* seconds of CPU time from the wish to the end */
   uint64_t seed;
-  const char *only, *encoding;
-  bool sabotage; /* the bound holds for nothing */
+  const char *only, *from; /* the subjects whose names begin so; from that one on */
+  const char *encoding;
+  int cut;
+  int sabotage; /* 1: the bound holds for nothing; 2: nobody is told to stop */
 } options = {.moments = 20, .least = 0.06, .bound = 0.050, .seed = 1, .encoding = "gpt2"};
 
 bool check(bool held, const char *format, ...) {
@@ -92,27 +94,31 @@ static outcome whole_run(state *s) {
   return o;
 }
 
+/* Of two runs, for a first one fills caches and the machine has other work: the shorter one. */
+static bool measure(state *s) {
+  const outcome first = whole_run(s);
+  s->whole = whole_run(s);
+  if (first.seconds < s->whole.seconds) s->whole.seconds = first.seconds;
+  return first.rc == SQLITE_DONE && s->whole.rc == SQLITE_DONE && first.answer == s->whole.answer;
+}
+
 /* Finds an input that takes long enough, and what is right. */
 static bool begin(state *s, sqlite3 *db, const subject *x) {
   *s = (state){.db = db, .x = x};
   size_t size = x->size;
   if (x->make != NULL && !make_of_size(s, size)) return false;
-  s->whole = whole_run(s);
-  while (x->make != NULL && s->whole.rc == SQLITE_DONE && s->whole.seconds < options.least &&
-         size < x->most) {
+  bool fine = measure(s);
+  while (x->make != NULL && fine && s->whole.seconds < options.least && size < x->most) {
     double factor = options.least / (s->whole.seconds + 0.001) * 1.1;
     if (factor > 4) factor = 4;
-    if (factor < 1.3) factor = 1.3;
+    if (factor < 1.2) factor = 1.2;
     size = (double)size * factor < (double)x->most ? (size_t)((double)size * factor) : x->most;
     if (!make_of_size(s, size)) return false;
-    s->whole = whole_run(s);
+    fine = measure(s);
   }
-  if (!check(s->whole.rc == SQLITE_DONE, "%s: %d %s", x->name, s->whole.rc, sqlite3_errmsg(db)))
+  if (!check(fine, "%s: two answers, or %d %s", x->name, s->whole.rc, sqlite3_errmsg(db)))
     return false;
   s->small = first_value(db, x->small);
-  const outcome again = whole_run(s);
-  check(again.rc == SQLITE_DONE && again.answer == s->whole.answer, "%s: two answers", x->name);
-  free(first_value(db, x->small));
   s->memory = memory_now(db);
   return s->small != NULL;
 }
@@ -153,13 +159,21 @@ static void check_after(state *s, const outcome *o, const char *how, double at) 
 
 static const char *const cause_names[] = {"nothing", "interrupt", "progress", "question", "each"};
 
+/* Of all subjects. */
+static struct {
+  long subjects, runs, asked, stopped;
+  double latest;
+  const char *latest_of;
+} sum;
+
+/* A run may end before its moment comes: then another one is tried, but not for ever. */
 static void try_subject(sqlite3 *db, const subject *x, uint64_t seed) {
   state s;
   uint64_t random = seed;
-  long stopped = 0, whole = 0;
+  long runs = 0, asked = 0, stopped = 0;
   double latest = 0;
   if (begin(&s, db, x)) {
-    for (long i = 0; i < options.moments; i++) {
+    for (long i = 0; i < TRIES * options.moments && asked < options.moments; i++) {
       const double part = random_part(&random);
       const cause c = options.cause == EACH ? (cause)(INTERRUPT + i % 3) : options.cause;
       const char *how = cause_names[c];
@@ -170,17 +184,26 @@ static void try_subject(sqlite3 *db, const subject *x, uint64_t seed) {
       run_script(db, x->before);
       const outcome o = run_once(db, x, &s.in, w);
       check_after(&s, &o, how, w.at);
-      if (o.rc == SQLITE_DONE) whole++;
-      else stopped++;
+      runs++;
+      asked += o.asked;
+      stopped += o.rc != SQLITE_DONE;
+      if (!o.asked) s.whole.seconds = o.seconds; /* so long does it take now */
       if (o.late > latest) latest = o.late;
-      check(o.late < options.bound && !options.sabotage, "%s, %s at %.4f: %.1f ms late", x->name,
+      check(o.late < options.bound && options.sabotage != 1, "%s, %s at %.4f: %.1f ms late", x->name,
             how, w.at, o.late * 1e3);
       if (c == QUESTION)
         check(o.after == 0, "%s, question %ld: %ld asked after it", x->name, w.question, o.after);
     }
-    printf("%-30s %6.3f s %7ld questions %5ld stopped %4ld whole %6.1f ms late at most\n", x->name,
-           s.whole.seconds, s.whole.questions, stopped, whole, latest * 1e3);
+    printf("%-30s %6.3f s %7ld questions %5ld runs %5ld asked %5ld stopped %6.1f ms late at most\n",
+           x->name, s.whole.seconds, s.whole.questions, runs, asked, stopped, latest * 1e3);
     fflush(stdout);
+    sum.runs += runs;
+    sum.asked += asked;
+    sum.stopped += stopped;
+    if (latest > sum.latest) {
+      sum.latest = latest;
+      sum.latest_of = x->name;
+    }
   }
   end(&s);
 }
@@ -209,17 +232,23 @@ static void all_subjects(bool gaps) {
   const memory before = memory_now(NULL);
   sqlite3 *db = open_loaded();
   uint64_t random = options.seed;
-  long n = 0;
+  bool begun = options.from == NULL;
   printf("seed %llu\n", (unsigned long long)options.seed);
-  if (!check(subjects_prepare(db, options.encoding), "preparation")) exit(1);
+  if (!check(subjects_prepare(db, options.encoding, options.cut), "preparation")) exit(1);
   for (const subject *x = subjects; x->name != NULL; x++) {
     const uint64_t seed = random_next(&random);
+    begun = begun || strcmp(options.from, x->name) == 0;
+    if (!begun) continue;
     if (options.only != NULL && strncmp(options.only, x->name, strlen(options.only)) != 0) continue;
-    n++;
+    sum.subjects++;
     if (gaps) measure_gaps(db, x);
     else try_subject(db, x, seed);
   }
-  check(n > 0, "no subject: %s", options.only);
+  check(sum.subjects > 0, "no subject");
+  if (!gaps)
+    printf("%ld subjects, %ld runs, %ld asked to stop, %ld stopped, %.1f ms late at most (%s)\n",
+           sum.subjects, sum.runs, sum.asked, sum.stopped, sum.latest * 1e3,
+           sum.latest_of != NULL ? sum.latest_of : "none");
   char *whole = first_value(db, "PRAGMA integrity_check");
   check(whole != NULL && strcmp(whole, "ok") == 0, "integrity: %s", whole);
   free(whole);
@@ -238,12 +267,15 @@ int main(int argc, char **argv) {
     else if (strcmp(argv[i], "--bound-ms") == 0) options.bound = atof(argv[i + 1]) / 1e3;
     else if (strcmp(argv[i], "--seed") == 0) options.seed = strtoull(argv[i + 1], NULL, 10);
     else if (strcmp(argv[i], "--only") == 0) options.only = argv[i + 1];
+    else if (strcmp(argv[i], "--from") == 0) options.from = argv[i + 1];
     else if (strcmp(argv[i], "--encoding") == 0) options.encoding = argv[i + 1];
-    else if (strcmp(argv[i], "--sabotage") == 0) options.sabotage = atoi(argv[i + 1]) != 0;
+    else if (strcmp(argv[i], "--cut") == 0) options.cut = atoi(argv[i + 1]);
+    else if (strcmp(argv[i], "--sabotage") == 0) options.sabotage = atoi(argv[i + 1]);
     else mode = "";
   }
   for (int c = INTERRUPT; c <= EACH; c++)
     if (strcmp(mode, cause_names[c]) == 0) options.cause = (cause)c;
+  deaf = options.sabotage == 2;
   if (options.cause != NOTHING || strcmp(mode, "gaps") == 0) {
     runs_begin();
     all_subjects(options.cause == NOTHING);
@@ -256,7 +288,8 @@ int main(int argc, char **argv) {
     check_others();
   } else {
     printf("usage: limits interrupt|progress|question|each|gaps|length|heap|others [--moments N]\n"
-           "  [--least SECONDS] [--bound-ms N] [--seed N] [--only NAME] [--encoding NAME]\n");
+           "  [--least SECONDS] [--bound-ms N] [--seed N] [--only NAME] [--from NAME]\n"
+           "  [--encoding NAME] [--cut TOKENS]\n");
     return 2;
   }
   printf("%ld passed, %ld failed\n", checks.passed, checks.failed);

@@ -12,6 +12,9 @@
 **     limits each ...                                 the three by turns
 **     limits gaps                                     the longest CPU time between two questions
 **     limits length | heap | others                   SQLite's own limits
+**
+** A subject's moments depend on --seed and on nothing that ran before it, and its line is printed
+** when it is done: a long run goes on with --from NAME where it was ended.
 */
 #ifndef LIMITS_H
 #define LIMITS_H
@@ -58,8 +61,8 @@ typedef struct subject {
 
 extern const subject subjects[]; /* up to one without a name */
 /* Makes the stored tokenizers and sources that subjects use; `encoding` is what the large ones are
-** copies of. */
-bool subjects_prepare(sqlite3 *, const char *encoding);
+** copies of. What is stored while the time is taken has `cut` tokens, or all of them with 0. */
+bool subjects_prepare(sqlite3 *, const char *encoding, int cut);
 
 /* ---- Runs (limits_run.c) ---------------------------------------------------------------------- */
 
@@ -96,6 +99,7 @@ typedef struct input {
 void runs_begin(void); /* starts the thread that interrupts */
 void runs_end(void);
 extern bool watch_gaps; /* let a progress handler look at each step */
+extern bool deaf;       /* no question is passed on, to see that someone notices */
 outcome run_once(sqlite3 *, const subject *, const input *, wish);
 
 /* ---- SQLite's limits (limits_bounds.c) -------------------------------------------------------- */

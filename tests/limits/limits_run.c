@@ -41,7 +41,7 @@ static atomic_bool ending;
 static pthread_t interrupter;
 static clockid_t worker_clock;
 
-bool watch_gaps;
+bool watch_gaps, deaf;
 
 int __real_interrupted(void *conn);
 int __wrap_interrupted(void *conn);
@@ -68,7 +68,7 @@ int __wrap_interrupted(void *arg) {
     c->stopped_by = SQLITE_INTERRUPT;
     return 1;
   }
-  const int stop = __real_interrupted(arg);
+  const int stop = !deaf && __real_interrupted(arg);
   if (stop) now.stopped = true;
   if (watch_gaps) now.last = seconds_of(now.clock);
   return stop;

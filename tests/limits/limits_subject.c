@@ -144,59 +144,60 @@ static size_t make_airy(char *to, size_t len) {
 const subject subjects[] = {
     /* Counting and encoding */
     {"count letters", "SELECT bpe_count(?1)", NULL, NULL, "SELECT bpe_count('hello world')",
-     make_letters, 1 * MB, 400 * MB, true, false},
+     make_letters, MB / 4, 400 * MB, true, false},
     {"count words", "SELECT bpe_count(?1, 'cl100k_base')", NULL, NULL,
-     "SELECT bpe_count('hello world')", make_words, 1 * MB, 400 * MB, true, false},
+     "SELECT bpe_count('hello world')", make_words, MB / 4, 400 * MB, true, false},
     {"count one run", "SELECT bpe_count(?1, 'cl100k_base')", NULL, NULL,
-     "SELECT bpe_count('aaaa', 'cl100k_base')", make_run, 1 * MB, 400 * MB, true, false},
+     "SELECT bpe_count('aaaa', 'cl100k_base')", make_run, MB / 4, 400 * MB, true, false},
     {"count blanks", "SELECT bpe_count(?1)", NULL, NULL, "SELECT bpe_count('   ')", make_blanks,
-     1 * MB, 400 * MB, true, false},
+     MB / 4, 400 * MB, true, false},
     {"count malformed", "SELECT bpe_count(?1, 'gpt2')", NULL, NULL,
-     "SELECT bpe_count(x'ffff', 'gpt2')", make_malformed, 1 * MB, 400 * MB, true, false},
+     "SELECT bpe_count(x'ffff', 'gpt2')", make_malformed, MB / 4, 400 * MB, true, false},
     {"count normalized", "SELECT bpe_count(?1, 'nfc')", NULL, NULL, "SELECT bpe_count('aaa', 'nfc')",
-     make_accents, 4 * MB, 100 * MB, true, false},
+     make_accents, 1 * MB, 100 * MB, true, false},
     {"count one segment", "SELECT bpe_count(?1, 'nfc')", NULL, NULL,
-     "SELECT bpe_count('aaa', 'nfc')", make_marks, 4 * MB, 100 * MB, true, false},
+     "SELECT bpe_count('aaa', 'nfc')", make_marks, 1 * MB, 100 * MB, true, false},
     {"count specials", "SELECT bpe_count(?1, 'gpt2', '{\"special\":\"allow\"}')", NULL, NULL,
      "SELECT bpe_count('a<|endoftext|>', 'gpt2', '{\"special\":\"allow\"}')", make_specials,
-     1 * MB, 400 * MB, true, false},
+     MB / 4, 400 * MB, true, false},
     {"count forbidden", "SELECT bpe_count(?1, 'gpt2', '{\"special\":{\"error\":[\"<|x\"]}}')", NULL,
-     NULL, "SELECT bpe_count('a', 'gpt2')", make_specials, 1 * MB, 400 * MB, true, false},
+     NULL, "SELECT bpe_count('a', 'gpt2')", make_specials, MB / 4, 400 * MB, true, false},
     {"encode words", "SELECT bpe_encode(?1)", NULL, NULL, "SELECT bpe_encode('hello world')",
-     make_words, 1 * MB, 40 * MB, true, false},
+     make_words, MB / 4, 40 * MB, true, false},
     {"encode one run", "SELECT bpe_encode(?1, 'gpt2')", NULL, NULL, "SELECT bpe_encode('aaa', 'gpt2')",
-     make_run, 1 * MB, 30 * MB, true, false},
+     make_run, MB / 4, 30 * MB, true, false},
     {"encode_blob words", "SELECT bpe_encode_blob(?1)", NULL, NULL,
-     "SELECT hex(bpe_encode_blob('hello world'))", make_words, 1 * MB, 60 * MB, true, false},
+     "SELECT hex(bpe_encode_blob('hello world'))", make_words, MB / 4, 60 * MB, true, false},
     {"encode_blob letters", "SELECT bpe_encode_blob(?1, 'gpt2', '{\"width\":16}')", NULL, NULL,
-     "SELECT hex(bpe_encode_blob('abc', 'gpt2', '{\"width\":16}'))", make_letters, 1 * MB, 60 * MB,
+     "SELECT hex(bpe_encode_blob('abc', 'gpt2', '{\"width\":16}'))", make_letters, MB / 4, 60 * MB,
      true, false},
     {"encode_blob padded",
-     "SELECT length(bpe_encode_blob('a', 'gpt2', '{\"pad_to\":40000000,\"pad\":\"<|endoftext|>\"}'))",
-     NULL, NULL, "SELECT hex(bpe_encode_blob('abc', 'gpt2'))", NULL, 0, 0, false, false},
+     "SELECT length(bpe_encode_blob('a', 'gpt2', '{\"pad\":\"<|endoftext|>\",\"pad_to\":'"
+     " || (length(?1) * 40) || '}'))", NULL, NULL, "SELECT hex(bpe_encode_blob('abc', 'gpt2'))",
+     make_run, 50000, 1 * MB, true, false},
     {"fits letters", "SELECT bpe_fits(?1, length(?1) / 8 * 6)", NULL, NULL,
-     "SELECT bpe_fits('a b c', 2)", make_letters, 1 * MB, 400 * MB, true, false},
+     "SELECT bpe_fits('a b c', 2)", make_letters, MB / 4, 400 * MB, true, false},
     {"truncate words", "SELECT length(bpe_truncate(?1, length(?1) / 4))", NULL, NULL,
-     "SELECT bpe_truncate('a b c', 2)", make_words, 1 * MB, 200 * MB, true, false},
+     "SELECT bpe_truncate('a b c', 2)", make_words, MB / 4, 200 * MB, true, false},
     {"truncate left", "SELECT length(bpe_truncate(?1, length(?1) / 8, 'gpt2', '{\"side\":\"left\"}'))",
-     NULL, NULL, "SELECT bpe_truncate('a b c', 2)", make_words, 1 * MB, 200 * MB, true, false},
+     NULL, NULL, "SELECT bpe_truncate('a b c', 2)", make_words, MB / 4, 200 * MB, true, false},
     {"truncate one run", "SELECT length(bpe_truncate(?1, length(?1) / 16, 'cl100k_base'))", NULL,
-     NULL, "SELECT bpe_truncate('a b c', 2)", make_run, 1 * MB, 200 * MB, true, false},
-    {"ansi", "SELECT bpe_ansi(?1)", NULL, NULL, "SELECT bpe_ansi('a b')", make_words, 2 * MB,
+     NULL, "SELECT bpe_truncate('a b c', 2)", make_run, MB / 4, 200 * MB, true, false},
+    {"ansi", "SELECT bpe_ansi(?1)", NULL, NULL, "SELECT bpe_ansi('a b')", make_words, MB / 2,
      40 * MB, false, false},
     {"html one run", "SELECT bpe_html(?1, 'gpt2')", NULL, NULL, "SELECT bpe_html('a b')", make_run,
      MB / 2, 2 * MB, true, false},
     /* Decoding */
     {"decode json", "SELECT bpe_decode(?1)", NULL, NULL, "SELECT bpe_decode('[1,2]')", make_ids,
-     1 * MB, 200 * MB, false, false},
+     MB / 4, 200 * MB, false, false},
     {"decode spaced json", "SELECT bpe_decode_blob(?1)", NULL, NULL, "SELECT bpe_decode('[1,2]')",
-     make_spaced_ids, 1 * MB, 200 * MB, false, false},
+     make_spaced_ids, MB / 4, 200 * MB, false, false},
     {"decode packed", "SELECT bpe_decode_blob(?1, 'gpt2')", NULL, NULL,
-     "SELECT hex(bpe_decode_blob('[1,2]'))", make_packed, 1 * MB, 60 * MB, true, false},
+     "SELECT hex(bpe_decode_blob('[1,2]'))", make_packed, MB / 4, 60 * MB, true, false},
     {"decode repaired", "SELECT bpe_decode(?1, 'gpt2')", NULL, NULL, "SELECT bpe_decode('[1,2]')",
-     make_broken_ids, 1 * MB, 60 * MB, true, false},
+     make_broken_ids, MB / 4, 60 * MB, true, false},
     {"decode a document", "SELECT bpe_decode(?1, 'wrapped', '{\"document\":true}')", NULL, NULL,
-     "SELECT bpe_decode('[256,97,257]', 'wrapped', '{\"document\":true}')", make_document, 8 * MB,
+     "SELECT bpe_decode('[256,97,257]', 'wrapped', '{\"document\":true}')", make_document, 2 * MB,
      200 * MB, false, false},
     /* Loading, on the way to small answers */
     {"token of a stored one", "SELECT hex(bpe_token(100, 'big'))", FORGET, NULL,
@@ -221,39 +222,39 @@ const subject subjects[] = {
      "SELECT length(bpe_export('tiny', 'minbpe'))", NULL, 0, 0, false, false},
     /* Aggregates */
     {"token_stats", "SELECT bpe_token_stats(?1)", NULL, NULL, "SELECT bpe_token_stats('a b')",
-     make_words, 1 * MB, 400 * MB, true, false},
+     make_words, MB / 4, 400 * MB, true, false},
     {"token_stats of one run", "SELECT bpe_token_stats(?1, 'gpt2')", NULL, NULL,
-     "SELECT bpe_token_stats('a b')", make_run, 1 * MB, 200 * MB, true, false},
+     "SELECT bpe_token_stats('a b')", make_run, MB / 4, 200 * MB, true, false},
     {"train one value", "SELECT length(bpe_train(?1, 2000, '{\"threads\":1}')) > 2000", NULL, NULL,
-     "SELECT length(bpe_train('a b ab', 257)) > 257", make_words, 4 * MB, 200 * MB, true, false},
+     "SELECT length(bpe_train('a b ab', 257)) > 257", make_words, MB / 4, 200 * MB, true, false},
     {"train with threads", "SELECT length(bpe_train(?1, 2000, '{\"threads\":4}')) > 2000", NULL,
-     NULL, "SELECT length(bpe_train('a b ab', 257)) > 257", make_words, 1 * MB, 200 * MB, true,
+     NULL, "SELECT length(bpe_train('a b ab', 257)) > 257", make_words, MB / 4, 200 * MB, true,
      true},
-    {"train many rows", ROWS "SELECT length(bpe_train(substr(?1, i * 1000, 500000), 1000)) > 1000"
-     " FROM n", NULL, NULL, "SELECT length(bpe_train('a b ab', 257)) > 257", make_words, 2 * MB,
+    {"train many rows", ROWS "SELECT length(bpe_train(substr(?1, i * 100, length(?1) / 4), 1000))"
+     " > 1000 FROM n", NULL, NULL, "SELECT length(bpe_train('a b ab', 257)) > 257", make_words, MB / 2,
      20 * MB, false, true},
     {"train without pattern",
      "SELECT length(bpe_train(?1, 400, '{\"pattern\":\"none\",\"threads\":1}')) > 400", NULL, NULL,
-     "SELECT length(bpe_train('a b ab', 257)) > 257", make_letters, 1 * MB, 100 * MB, true, false},
+     "SELECT length(bpe_train('a b ab', 257)) > 257", make_letters, MB / 4, 100 * MB, true, false},
     {"train one run", "SELECT length(bpe_train(?1, 300, '{\"threads\":1,\"tie\":\"first\"}')) > 300",
-     NULL, NULL, "SELECT length(bpe_train('a b ab', 257)) > 257", make_run, 4 * MB, 100 * MB, true,
+     NULL, NULL, "SELECT length(bpe_train('a b ab', 257)) > 257", make_run, MB / 4, 100 * MB, true,
      false},
     {"train by a regex",
      "SELECT length(bpe_train(?1, 400, '{\"regex\":\"\\\\w+\",\"threads\":3}')) > 400", NULL, NULL,
-     "SELECT length(bpe_train('a b ab', 257)) > 257", make_words, 2 * MB, 100 * MB, true, true},
+     "SELECT length(bpe_train('a b ab', 257)) > 257", make_words, MB / 2, 100 * MB, true, true},
     /* Tables */
     {"tokens", "SELECT count(*), sum(stop), sum(char_stop) FROM bpe_tokens(?1)", NULL, NULL,
-     "SELECT count(*) FROM bpe_tokens('a b')", make_words, 2 * MB, 50 * MB, true, false},
+     "SELECT count(*) FROM bpe_tokens('a b')", make_words, MB / 2, 50 * MB, true, false},
     {"tokens of one run", "SELECT count(*), sum(char_stop) FROM bpe_tokens(?1, 'gpt2')", NULL, NULL,
-     "SELECT count(*) FROM bpe_tokens('a b')", make_run, 1 * MB, 50 * MB, true, false},
+     "SELECT count(*) FROM bpe_tokens('a b')", make_run, MB / 4, 50 * MB, true, false},
     {"tokens normalized", "SELECT count(*), sum(char_stop) FROM bpe_tokens(?1, 'nfc')", NULL, NULL,
-     "SELECT count(*) FROM bpe_tokens('a b')", make_accents, 1 * MB, 50 * MB, true, false},
+     "SELECT count(*) FROM bpe_tokens('a b')", make_accents, MB / 4, 50 * MB, true, false},
     {"pieces", "SELECT count(*), sum(stop) FROM bpe_pieces(?1)", NULL, NULL,
-     "SELECT count(*) FROM bpe_pieces('a b')", make_words, 4 * MB, 50 * MB, true, false},
+     "SELECT count(*) FROM bpe_pieces('a b')", make_words, 1 * MB, 50 * MB, true, false},
     {"pieces of one run", "SELECT count(*) FROM bpe_pieces(?1, 'gpt2', '{\"pattern\":\"words\"}')",
-     NULL, NULL, "SELECT count(*) FROM bpe_pieces('a b')", make_run, 1 * MB, 20 * MB, true, false},
+     NULL, NULL, "SELECT count(*) FROM bpe_pieces('a b')", make_run, MB / 4, 20 * MB, true, false},
     {"pieces by a regex", "SELECT count(*) FROM bpe_pieces(?1, 'gpt2', '{\"regex\":\"[^ ]+ ?\"}')",
-     NULL, NULL, "SELECT count(*) FROM bpe_pieces('a b')", make_words, 4 * MB, 50 * MB, true,
+     NULL, NULL, "SELECT count(*) FROM bpe_pieces('a b')", make_words, 1 * MB, 50 * MB, true,
      false},
     {"pieces by a slow regex",
      "SELECT count(*) FROM bpe_pieces(?1, 'gpt2', '{\"regex\":\"(?:a|aa){1,12}\\\\d|(?:\\\\w\\\\w?){1,9}!\"}')",
@@ -262,26 +263,26 @@ const subject subjects[] = {
      "SELECT count(*) FROM bpe_pieces(?1, 'gpt2', '{\"regex\":\"\\\\p{L}+\\\\p{L}\\\\d\"}')",
      NULL, NULL, "SELECT count(*) FROM bpe_pieces('a b')", make_run, 20000, 4000000, false, false},
     {"chunks", "SELECT count(*), sum(tokens) FROM bpe_chunks(?1, 100)", NULL, NULL,
-     "SELECT count(*) FROM bpe_chunks('a b c', 2)", make_words, 2 * MB, 50 * MB, true, false},
+     "SELECT count(*) FROM bpe_chunks('a b c', 2)", make_words, MB / 2, 50 * MB, true, false},
     {"chunks of sentences",
      "SELECT count(*) FROM bpe_chunks(?1, 100000, 'gpt2', '{\"at\":\"sentence\",\"overlap\":5000}')",
-     NULL, NULL, "SELECT count(*) FROM bpe_chunks('a b c', 2)", make_words, 2 * MB, 50 * MB, true,
+     NULL, NULL, "SELECT count(*) FROM bpe_chunks('a b c', 2)", make_words, MB / 2, 50 * MB, true,
      false},
     {"chunks of one run",
      "SELECT count(*) FROM bpe_chunks(?1, 300000, 'cl100k_base', '{\"at\":\"paragraph\"}')", NULL,
-     NULL, "SELECT count(*) FROM bpe_chunks('a b c', 2)", make_run, 4 * MB, 50 * MB, true, false},
+     NULL, "SELECT count(*) FROM bpe_chunks('a b c', 2)", make_run, 1 * MB, 50 * MB, true, false},
     {"chunks of blanks", "SELECT count(*) FROM bpe_chunks(?1, 3000, 'cl100k_base')", NULL, NULL,
-     "SELECT count(*) FROM bpe_chunks('a b c', 2)", make_blanks, 1 * MB, 50 * MB, true, false},
+     "SELECT count(*) FROM bpe_chunks('a b c', 2)", make_blanks, MB / 4, 50 * MB, true, false},
     {"trace", "SELECT count(*), sum(replacements) FROM bpe_trace(?1)", NULL, NULL,
-     "SELECT count(*) FROM bpe_trace('a b')", make_words, 1 * MB, 50 * MB, true, false},
+     "SELECT count(*) FROM bpe_trace('a b')", make_words, MB / 4, 50 * MB, true, false},
     {"trace of one run", "SELECT sum(length(after)) FROM bpe_trace(?1, 'gpt2')", NULL, NULL,
-     "SELECT count(*) FROM bpe_trace('a b')", make_run, 1 * MB, 50 * MB, true, false},
+     "SELECT count(*) FROM bpe_trace('a b')", make_run, MB / 4, 50 * MB, true, false},
     {"stream", "SELECT count(*), sum(id) FROM bpe_stream('SELECT body FROM parts')", NULL, NULL,
      "SELECT count(*) FROM bpe_stream('SELECT ''a b''')", NULL, 0, 0, false, false},
     {"stream of one run", "SELECT count(*) FROM bpe_stream('SELECT body FROM runs')", NULL, NULL,
      "SELECT count(*) FROM bpe_stream('SELECT ''a b''')", NULL, 0, 0, false, false},
     {"ids", "SELECT count(*), sum(id) FROM bpe_ids(?1)", NULL, NULL,
-     "SELECT count(*) FROM bpe_ids(x'01000000')", make_packed, 1 * MB, 50 * MB, true, false},
+     "SELECT count(*) FROM bpe_ids(x'01000000')", make_packed, MB / 4, 50 * MB, true, false},
     {"vocab", "SELECT count(*), sum(length) FROM bpe_vocab('big') WHERE text > ''", FORGET, NULL,
      "SELECT count(*) FROM bpe_vocab('tiny')", NULL, 0, 0, false, false},
     {"vocab lookup", "SELECT count(*) FROM bpe_vocab('big') WHERE text = 'the'", FORGET, NULL,
@@ -302,11 +303,11 @@ const subject subjects[] = {
      " b.body, 'cl100k' FROM sources a, sources b WHERE a.kind = 'gpt2-vocab' AND b.kind ="
      " 'gpt2-merges'", NULL, REMOVE, STORED, NULL, 0, 0, false, false},
     {"store minbpe", "INSERT INTO bpe_tokenizers(name, source) VALUES('new', ?1)", NULL, REMOVE,
-     STORED, make_minbpe, 400000, 8 * MB, false, false},
+     STORED, make_minbpe, 100000, 8 * MB, false, false},
     {"store plain", "INSERT INTO bpe_tokenizers(name, source) VALUES('new', ?1)", NULL, REMOVE,
-     STORED, make_plain, 400000, 8 * MB, false, false},
+     STORED, make_plain, 100000, 8 * MB, false, false},
     {"store airy json", "INSERT INTO bpe_tokenizers(name, source) VALUES('new', ?1)", NULL, REMOVE,
-     STORED, make_airy, 1 * MB, 40 * MB, false, false},
+     STORED, make_airy, MB / 4, 40 * MB, false, false},
     {"seal", "UPDATE bpe_tokenizers SET sealed = 1 WHERE name = 'open'",
      "UPDATE bpe_model SET digest = NULL WHERE name = 'open'", NULL,
      "SELECT count(*) FROM bpe_model_vocab WHERE model_id = (SELECT id FROM bpe_model WHERE name ="
@@ -316,19 +317,19 @@ const subject subjects[] = {
      "SELECT count(*) FROM bpe_model WHERE name = 'open'", NULL, 0, 0, false, false},
     {"delete", "DELETE FROM bpe_tokenizers WHERE name = 'spare'",
      "INSERT INTO bpe_tokenizers(name, source) SELECT 'spare', body FROM sources WHERE kind ="
-     " 'model' AND NOT EXISTS (SELECT 1 FROM bpe_model WHERE name = 'spare')", NULL,
+     " 'whole' AND NOT EXISTS (SELECT 1 FROM bpe_model WHERE name = 'spare')", NULL,
      "SELECT count(*) FROM bpe_model WHERE name = 'big'", NULL, 0, 0, false, false},
     /* Full text */
     {"fts5 insert", "INSERT INTO f(body) VALUES(?1)", NULL, "DELETE FROM f",
-     "SELECT count(*) FROM f", make_words, 1 * MB, 50 * MB, true, false},
+     "SELECT count(*) FROM f", make_words, MB / 4, 50 * MB, true, false},
     {"fts5 one run", "INSERT INTO g(body) VALUES(?1)", NULL, "DELETE FROM g",
-     "SELECT count(*) FROM g", make_run, 1 * MB, 50 * MB, true, false},
+     "SELECT count(*) FROM g", make_run, MB / 4, 50 * MB, true, false},
     {.name = NULL},
 };
 
 /* ---- Preparation -------------------------------------------------------------------------------- */
 
-bool subjects_prepare(sqlite3 *db, const char *encoding) {
+bool subjects_prepare(sqlite3 *db, const char *encoding, int cut) {
   static const char script[] =
       "CREATE TABLE parts(body); CREATE TABLE runs(body); CREATE TABLE sources(kind, body);"
       "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300)"
@@ -347,11 +348,16 @@ bool subjects_prepare(sqlite3 *db, const char *encoding) {
       "CREATE VIRTUAL TABLE f USING fts5(body, tokenize = 'bpe gpt2 fold trim');"
       "CREATE VIRTUAL TABLE g USING fts5(body, tokenize = 'bpe gpt2');";
   static const char copies[] =
-      "INSERT INTO sources SELECT column1, bpe_export('%s', column1) FROM (VALUES('model'),"
+      "INSERT INTO bpe_tokenizers(name, source) SELECT 'big', bpe_export('%s', 'model');"
+      "INSERT INTO sources SELECT 'whole', bpe_export('big', 'model');"
+      "INSERT INTO bpe_tokenizers(name, source) SELECT column1, body FROM (VALUES('open'),"
+      " ('spare')), sources;"
+      "INSERT INTO bpe_tokenizers(name, source, options) SELECT 'cut', body,"
+      " iif(%d > 0, '{\"vocab_size\":%d}', NULL) FROM sources;"
+      "INSERT INTO sources SELECT column1, bpe_export('cut', column1) FROM (VALUES('model'),"
       " ('tiktoken'), ('huggingface'), ('gpt2-vocab'), ('gpt2-merges'));"
-      "INSERT INTO bpe_tokenizers(name, source) SELECT column1, body FROM (VALUES('big'), ('open'),"
-      " ('spare')), sources WHERE kind = 'model';";
+      "DELETE FROM bpe_tokenizers WHERE name = 'cut'";
   char text[sizeof copies + 100];
-  snprintf(text, sizeof text, copies, encoding);
+  snprintf(text, sizeof text, copies, encoding, cut, cut);
   return run_script(db, script) && run_script(db, text);
 }

@@ -333,6 +333,8 @@ static bool prepare_files(void) {
 }
 
 int main(int argc, char **argv) {
+  /* Each arena of threads keeps the most that it ever had, and malloc_trim leaves it that. */
+  mallopt(M_ARENA_MAX, 1);
   unsigned long n = 200;
   int n_threads = 8;
   for (int i = 1; i + 1 < argc; i += 2) {
