@@ -13,6 +13,7 @@
 #include <string.h>
 
 static int take_format(sqlite3_value *v, failure *f, bytes *out) {
+  *out = (bytes){.data = (const uint8_t *)""};
   if (sqlite3_value_type(v) != SQLITE_TEXT) {
     return fail(f, "format must be TEXT, not %s", value_type_name(v));
   }
