@@ -16,7 +16,7 @@
 */
 #include "encode.h"
 
-#include "form.h"
+#include "form_wide.h"
 #include "unseen.h"
 
 enum {
@@ -132,8 +132,9 @@ static bpe_status merge_or_find(bpe_coder *c, piece_key k, const uint8_t *s, siz
 static const uint32_t *kept_ids(bpe_coder *c, uint32_t value) {
   if (!pieces_has_ids(value)) return NULL;
   const uint8_t *ids = pieces_ids(&c->pieces, value);
-  c->few[0] = pieces_first_id(value, ids);
-  for (size_t i = 1; i < pieces_count(value); i++) c->few[i] = packed_id(ids, i);
+  const size_t n = pieces_count(value);
+  c->few[0] = pieces_first_id(&c->pieces, value, ids);
+  for (size_t i = 1; i < n; i++) c->few[i] = kept_id(&c->pieces, ids, n, i);
   return c->few;
 }
 
@@ -522,15 +523,6 @@ static ALWAYS_INLINE bpe_status append_ids(form f, const bpe_walk *w, size_t at,
   return buffer_status(out, e);
 }
 
-static ALWAYS_INLINE uint8_t *write_run(form f, const bpe_coder *c, size_t *i, uint8_t *to) {
-#ifdef HAVE_AVX2
-  if (f == FORM_32 && c->pieces.width != WIDTH_16)
-    return avx2_write_kept_32(&c->pieces, &c->batch, i, to);
-#endif
-  if (f == FORM_32) return write_kept_32(&c->pieces, &c->batch, i, to);
-  return write_kept(f, &c->pieces, &c->batch, i, to);
-}
-
 /* Finds the ids of the batch's pieces that the table did not have; returns the number of them. */
 static NEVER_INLINE uint64_t resolve_batch(bpe_coder *c) {
   const uint64_t n = unseen_collect(&c->unseen, &c->pieces, &c->batch, true);
@@ -563,7 +555,7 @@ static ALWAYS_INLINE bpe_status append_batch(form f, bpe_walk *w, uint64_t found
     uint8_t *const to = bpe_buffer_reserve(out, (size_t)found * most_bytes[f] + FORM_SLACK);
     if (to == NULL) break;
     if (c->pieces.n_dropped == n_dropped)
-      bpe_buffer_commit(out, (size_t)(write_run(f, c, &i, to) - to));
+      bpe_buffer_commit(out, (size_t)(write_run(f, &c->pieces, b, &i, to, (size_t)found) - to));
     if (i == b->n) break;
     st = append_piece(f, w, i, out, e);
   }

@@ -17,7 +17,7 @@ typedef enum form { FORM_JSON, FORM_16, FORM_32 } form;
 static const size_t most_bytes[] = {11, 2, 4};
 /* Bytes that four bytes of text usually give: one id and a bit. */
 static const size_t usual_bytes[] = {6, 2, 4};
-enum { FORM_SLACK = 32 };
+enum { FORM_SLACK = 128 };
 
 static ALWAYS_INLINE void put_word(uint8_t *to, uint64_t word) {
 #if LITTLE_ENDIAN_WORDS
@@ -80,8 +80,8 @@ static ALWAYS_INLINE uint8_t *write_kept(form f, const piece_table *t, const pie
     const uint32_t value = b->values[i];
     const uint8_t *const ids = pieces_ids(t, value);
     const size_t n = pieces_count(value);
-    uint8_t *end = write_id(f, to, pieces_first_id(value, ids));
-    for (size_t k = 1; k < n && end != NULL; k++) end = write_id(f, end, packed_id(ids, k));
+    uint8_t *end = write_id(f, to, pieces_first_id(t, value, ids));
+    for (size_t k = 1; k < n && end != NULL; k++) end = write_id(f, end, kept_id(t, ids, n, k));
     if (end == NULL) break;
     to = end;
   }
@@ -99,50 +99,13 @@ static inline uint8_t *write_kept_32(const piece_table *t, const piece_batch *b,
     const uint32_t value = b->values[i];
     const uint8_t *const ids = pieces_ids(t, value);
     const size_t n = pieces_count(value);
-    write_32(to, pieces_first_id(value, ids));
-    for (size_t k = 1; k < 4; k++) write_32(to + 4 * k, packed_id(ids, k));
-    for (size_t k = 4; k < n; k++) write_32(to + 4 * k, packed_id(ids, k));
+    write_32(to, pieces_first_id(t, value, ids));
+    for (size_t k = 1; k < 4; k++) write_32(to + 4 * k, kept_id(t, ids, n, k));
+    for (size_t k = 4; k < n; k++) write_32(to + 4 * k, kept_id(t, ids, n, k));
     to += 4 * n;
   }
   *at = i;
   return to;
 }
-
-#ifdef HAVE_AVX2
-/* The same. Pieces of one id come in runs: eight values are looked at, and written as they are, as
-** many as they may be; then the piece that ends the run. */
-AVX2_TARGET static inline uint8_t *avx2_write_kept_32(const piece_table *t, const piece_batch *b,
-                                                      size_t *at, uint8_t *to) {
-  const uint8_t *const pool = t->pool;
-  const uint32_t *const values = b->values;
-  const __m256i ids_only = _mm256_set1_epi32((int)NO_IDS), one = _mm256_set1_epi32(1);
-  const __m128i spread = _mm_setr_epi8(0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, -1);
-  for (size_t i = *at;;) {
-    const __m256i eight = _mm256_loadu_si256((const __m256i *)(const void *)(values + i));
-    const __m256i ids = _mm256_and_si256(eight, ids_only);
-    const __m256i single =
-        _mm256_andnot_si256(_mm256_cmpeq_epi32(ids, ids_only),
-                            _mm256_cmpeq_epi32(_mm256_srli_epi32(eight, VALUE_BITS), one));
-    const unsigned others = ~(unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(single));
-    const unsigned run = (unsigned)__builtin_ctz(others); /* at most 8 */
-    _mm256_storeu_si256((__m256i *)(void *)to, ids);
-    to += (size_t)4 * run;
-    i += run;
-    if (run == 8) continue;
-    const uint32_t value = values[i]; /* behind the last piece: 0 */
-    if (!pieces_has_ids(value)) {
-      *at = i;
-      return to;
-    }
-    const uint8_t *const packed = pool + (value & NO_IDS);
-    const size_t n = pieces_count(value);
-    const __m128i four = _mm_loadu_si128((const __m128i *)(const void *)packed);
-    _mm_storeu_si128((__m128i *)(void *)to, _mm_shuffle_epi8(four, spread));
-    for (size_t k = 4; k < n; k++) write_32(to + 4 * k, packed_id(packed, k));
-    to += 4 * n;
-    i++;
-  }
-}
-#endif
 
 #endif

@@ -3,9 +3,9 @@
 
 enum {
   LEAST_LINES = 4,
-  LEAST_POOL = 4 * PIECES_LONGEST * PACKED,
+  LEAST_POOL = 4 * PIECES_LONGEST * 3,
   POOL_PARTS = 8, /* of the ring, made free one at a time */
-  POOL_SHARE = 7  /* sixteenths of all that the pool gets */
+  POOL_SHARE = 11 /* of 32 parts that there are in all */
 };
 
 /* In the rest of a long piece's value: its ids are kept, not its bytes. */
@@ -24,7 +24,8 @@ static enum piece_width best_width(void) {
 bool pieces_init(piece_table *t, const bpe_alloc *a, const vocab *v, size_t bytes) {
   *t = (piece_table){.alloc = *a, .v = v};
   t->width = best_width();
-  size_t pool = bytes / 16 * POOL_SHARE;
+  t->high_bits = v->n_entries == 0 || v->entries[v->n_entries - 1].id >> 18 == 0 ? 2 : 8;
+  size_t pool = bytes / 32 * POOL_SHARE;
   if (pool < LEAST_POOL) pool = LEAST_POOL;
   if (pool >= HAS_IDS) pool = HAS_IDS - 1;
   t->pool_cap = t->pool_free = (uint32_t)pool;
@@ -138,10 +139,15 @@ static uint32_t take(piece_table *t, uint32_t n) {
 }
 
 static uint32_t put_ids(piece_table *t, const uint32_t *ids, size_t n) {
-  const uint32_t place = take(t, (uint32_t)n * PACKED);
-  for (size_t i = 0; i < n; i++)
-    for (int k = 0; k < PACKED; k++)
-      t->pool[place + PACKED * i + (size_t)k] = (uint8_t)(ids[i] >> 8 * k);
+  const size_t n_high = (n * t->high_bits + 7) / 8;
+  const uint32_t place = take(t, (uint32_t)(2 * n + n_high));
+  uint8_t *const low = t->pool + place, *const high = low + 2 * n;
+  memset(high, 0, n_high);
+  for (size_t i = 0, bit = 0; i < n; i++, bit += t->high_bits) {
+    low[2 * i] = (uint8_t)ids[i];
+    low[2 * i + 1] = (uint8_t)(ids[i] >> 8);
+    high[bit / 8] = (uint8_t)(high[bit / 8] | ids[i] >> 16 << bit % 8);
+  }
   return place;
 }
 
@@ -161,7 +167,7 @@ static inline bool begins_with(const vocab *v, const vocab_entry *e, const uint8
 static bool spells(const piece_table *t, const uint8_t *ids, size_t n, const uint8_t *s,
                    size_t len) {
   for (size_t i = 0; i < n; i++) {
-    const size_t k = vocab_find_id(t->v, packed_id(ids, i));
+    const size_t k = vocab_find_id(t->v, kept_id(t, ids, n, i));
     if (k == t->v->n_entries) return false;
     const vocab_entry *e = &t->v->entries[k];
     if (e->len > len || !begins_with(t->v, e, s, len)) return false;
@@ -178,7 +184,7 @@ static uint32_t long_value(const piece_table *t, uint32_t value, const uint8_t *
   if ((value & HAS_IDS) == 0)
     return memcmp(t->pool + place, s, len) == 0 ? count << VALUE_BITS | NO_IDS : 0;
   if (!spells(t, t->pool + place, count, s, len)) return 0;
-  return count << VALUE_BITS | (count == 1 ? packed_id(t->pool + place, 0) : place);
+  return count << VALUE_BITS | (count == 1 ? kept_id(t, t->pool + place, 1, 0) : place);
 }
 
 /* ---- Looking up --------------------------------------------------------------------------- */

@@ -7,7 +7,8 @@
 **
 ** A piece is in one of the two lines that its hash names, or nowhere. A value is the number of
 ** ids, in its upper 8 bits, and below it the id itself if it is one, or the place of the ids in
-** the pool, three bytes each. A longer piece has its hash and length for a key; what it is is
+** the pool: the lower 16 bits of each, then the upper ones of all, two each if no id of the
+** vocabulary has more, otherwise eight. A longer piece has its hash and length for a key; what it is is
 ** told by what the pool has of it, its bytes or the ids whose bytes are its own. Ids are kept only
 ** for who wants them: counting keeps none.
 **
@@ -28,9 +29,8 @@ enum {
   PIECES_LONGEST = 255,
   PIECES_WAYS = 3,
   PIECES_BATCH = 256,
-  PIECES_WIDE = 8,  /* values that are looked at together */
+  PIECES_WIDE = 16, /* values that are looked at together */
   VALUE_BITS = 24,  /* of an id or a place */
-  PACKED = 3,       /* bytes of a kept id */
   PACKED_SLACK = 16 /* bytes that may be read from any place on */
 };
 
@@ -54,6 +54,7 @@ typedef struct piece_table {
   uint8_t *pool; /* owned; a ring, and PACKED_SLACK more */
   uint32_t pool_cap;
   uint32_t pool_at, pool_free; /* the next place; no value points between it and pool_free */
+  unsigned high_bits;          /* of a kept id, beyond 16 */
   enum piece_width width;      /* how keys are compared here */
   uint32_t n_dropped;          /* changes when values, even those just looked up, may be void */
 } piece_table;
@@ -118,20 +119,15 @@ static inline const uint8_t *pieces_ids(const piece_table *t, uint32_t value) {
   return t->pool + (pieces_count(value) == 1 ? 0 : value & NO_IDS);
 }
 
-/* Id i > 0 of those at pieces_ids. */
-static inline uint32_t packed_id(const uint8_t *ids, size_t i) {
-  ids += PACKED * i;
-#if LITTLE_ENDIAN_WORDS
-  uint32_t id; /* one load instead of three; a byte too many is within the slack */
-  memcpy(&id, ids, sizeof id);
-  return id & 0xffffff;
-#else
-  return ids[0] | (uint32_t)ids[1] << 8 | (uint32_t)ids[2] << 16;
-#endif
+/* Id i of the n at `ids`, where pieces_ids says n > 1. */
+static inline uint32_t kept_id(const piece_table *t, const uint8_t *ids, size_t n, size_t i) {
+  const size_t bit = i * t->high_bits;
+  const uint32_t high = (uint32_t)ids[2 * n + bit / 8] >> bit % 8 & ((1u << t->high_bits) - 1);
+  return ids[2 * i] | (uint32_t)ids[2 * i + 1] << 8 | high << 16;
 }
 
-static inline uint32_t pieces_first_id(uint32_t value, const uint8_t *ids) {
-  return pieces_count(value) == 1 ? value & NO_IDS : packed_id(ids, 0);
+static inline uint32_t pieces_first_id(const piece_table *t, uint32_t value, const uint8_t *ids) {
+  return pieces_count(value) == 1 ? value & NO_IDS : kept_id(t, ids, pieces_count(value), 0);
 }
 
 /* Keeps a piece, in place of an old one of its lines if need be, unless it is too long; without

@@ -33,9 +33,9 @@ static bool same_ids(const piece_table *t, uint32_t value, const uint32_t *ids, 
   if (pieces_count(value) != n) return false;
   if (!pieces_has_ids(value)) return true;
   const uint8_t *packed = pieces_ids(t, value);
-  if (pieces_first_id(value, packed) != ids[0]) return false;
+  if (pieces_first_id(t, value, packed) != ids[0]) return false;
   for (size_t i = 1; i < n; i++)
-    if (packed_id(packed, i) != ids[i]) return false;
+    if (kept_id(t, packed, n, i) != ids[i]) return false;
   return true;
 }
 
