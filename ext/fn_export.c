@@ -40,9 +40,6 @@ static void export_func(sqlite3_context *ctx, int argc, sqlite3_value **argv) {
     if (st != BPE_OK) {
       bpe_buffer_clear(&b);
       fail_status(&f, st, &e);
-    } else if (b.len == 0) {
-      bpe_buffer_clear(&b);
-      sqlite3_result_text(ctx, "", 0, SQLITE_STATIC);
     } else if (is_binary(format)) {
       sqlite3_result_blob64(ctx, b.bytes, b.len, sqlite3_free);
     } else {
