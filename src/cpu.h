@@ -43,10 +43,12 @@ static inline bool avx2_runs(void) {
 #if defined(HAVE_AVX2) && defined(__LP64__)
 #define HAVE_AVX512 1
 #define AVX512_TARGET                                                                              \
-  __attribute__((target("avx2,bmi,lzcnt,popcnt,avx512f,avx512bw,avx512vl,avx512vbmi2")))
+  __attribute__((                                                                                  \
+      target("avx2,bmi,lzcnt,popcnt,avx512f,avx512cd,avx512dq,avx512bw,avx512vl,avx512vbmi2")))
 
 static inline bool avx512_runs(void) {
-  return avx2_runs() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+  return avx2_runs() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512cd") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vbmi2");
 }
 #endif

@@ -75,8 +75,8 @@ bpe_status bpe_coder_new(const bpe_model *m, size_t piece_bytes, bpe_error *e, b
   c->alloc = c->merge.alloc = m->alloc;
   c->walk.coder = c;
   c->walk.normal.alloc = m->alloc;
-  c->unseen.merge = lanes_fit(&m->v) ? lanes_best() : NULL;
-  if (!pieces_init(&c->pieces, &m->alloc, &m->v, piece_bytes == 0 ? PIECE_BYTES : piece_bytes)) {
+  if (!pieces_init(&c->pieces, &m->alloc, &m->v, piece_bytes == 0 ? PIECE_BYTES : piece_bytes) ||
+      !unseen_init(&c->unseen, &m->alloc, &m->v)) {
     bpe_coder_free(c);
     return set_nomem(e);
   }
@@ -92,6 +92,7 @@ void bpe_coder_free(bpe_coder *c) {
   mem_free(&a, c->walk.stops);
   merge_scratch_clear(&c->merge);
   pieces_clear(&c->pieces);
+  unseen_clear(&c->unseen, &a);
   mem_free(&a, c);
 }
 
@@ -417,37 +418,39 @@ static bpe_status next_batch(bpe_walk *w, uint64_t *n, bpe_error *e) {
   return BPE_OK;
 }
 
-/* Merges the jobs of c->unseen and keeps them. Returns the number of their ids. */
-static uint64_t merge_unseen(bpe_coder *c) {
-  const uint64_t n = unseen_merge(&c->unseen, &c->model->v);
-  unseen_keep(&c->unseen, &c->pieces, false);
-  return n;
+/* Settles what was noted while counting; *sum grows by its ids. */
+static bpe_status count_unseen(bpe_walk *w, uint64_t *sum, bpe_error *e) {
+  bpe_coder *c = w->coder;
+  unseen *u = &c->unseen;
+  bpe_status st = BPE_OK;
+  *sum += unseen_settle(u, &c->pieces, NULL);
+  unseen_keep(u, &c->pieces, false);
+  for (size_t k = 0; k < u->n_left && st == BPE_OK; k++) {
+    const unseen_piece *p = &u->pieces[u->left[k]];
+    const uint32_t *ids;
+    size_t n = 0;
+    st = piece_ids(c, &w->pieces, (size_t)(p->s - w->base), p->len, false, &ids, &n, e);
+    *sum += n;
+  }
+  return st;
 }
 
 /* Counts what is left of the stretch, or until there are more than `most`. No ids are touched. */
 static bpe_status count_stretch(bpe_walk *w, uint64_t most, uint64_t *sum, bpe_error *e) {
   bpe_coder *c = w->coder;
-  const piece_batch *b = &c->batch;
   bpe_status st = BPE_OK;
+  c->unseen.n = 0;
   while (st == BPE_OK && w->split.at < w->split.end && *sum <= most) {
     uint64_t found;
     if ((st = next_batch(w, &found, e)) != BPE_OK) break;
-    if (b->n_missed != 0) found += unseen_collect(&c->unseen, &c->pieces, &c->batch, false);
     *sum += found;
-    if (c->unseen.n >= UNSEEN_FEW) *sum += merge_unseen(c);
-    for (size_t m = 0; m < b->n_missed && st == BPE_OK; m++) {
-      const size_t i = b->missed[m], at = (size_t)(b->probes[i].start - w->base);
-      const uint32_t *ids;
-      size_t n = 0;
-      st = piece_ids(c, &w->pieces, at, piece_length(b, i), false, &ids, &n, e);
-      *sum += n;
-    }
+    if (c->batch.n_missed != 0) unseen_note(&c->unseen, &c->pieces, &c->batch);
+    if (unseen_full(&c->unseen)) st = count_unseen(w, sum, e);
     if (w->mapped) w->done = place_in_text(w, w->split.at);
     if (st == BPE_OK) st = pace_add(&w->normal.pace, 0, e);
     if (st == BPE_OK) st = ask(w, w->mapped ? w->done : w->split.at, e);
   }
-  if (c->unseen.n != 0) *sum += merge_unseen(c);
-  return st;
+  return st == BPE_OK && c->unseen.n != 0 ? count_unseen(w, sum, e) : st;
 }
 
 /* ---- Whole texts -------------------------------------------------------------------------- */
@@ -525,8 +528,9 @@ static ALWAYS_INLINE bpe_status append_ids(form f, const bpe_walk *w, size_t at,
 
 /* Finds the ids of the batch's pieces that the table did not have; returns the number of them. */
 static NEVER_INLINE uint64_t resolve_batch(bpe_coder *c) {
-  const uint64_t n = unseen_collect(&c->unseen, &c->pieces, &c->batch, true);
-  return n + unseen_merge(&c->unseen, &c->model->v);
+  c->unseen.n = 0;
+  unseen_note(&c->unseen, &c->pieces, &c->batch);
+  return unseen_settle(&c->unseen, &c->pieces, &c->batch);
 }
 
 /* Appends the ids of a piece of the batch that has no ids among the values. */
@@ -559,7 +563,7 @@ static ALWAYS_INLINE bpe_status append_batch(form f, bpe_walk *w, uint64_t found
     if (i == b->n) break;
     st = append_piece(f, w, i, out, e);
   }
-  if (c->unseen.n != 0) unseen_keep(&c->unseen, &c->pieces, true);
+  if (b->n_missed != 0) unseen_keep(&c->unseen, &c->pieces, true);
   return st == BPE_OK ? buffer_status(out, e) : st;
 }
 

@@ -1,6 +1,7 @@
-/* lanes.c - see lanes.h. Each kind of machine has two functions of its own, the least of some keys
-** and the search of a line; the rest is written once, and compiled for each. */
+/* lanes.c - see lanes.h. */
 #include "lanes.h"
+
+enum { COLUMNS_FEWEST = 7 }; /* jobs that are worth columns */
 
 #define NO_KEY (BPE_NONE << SHORT_PLACE_BITS) /* no pair: this, or more */
 
@@ -36,12 +37,11 @@ static ALWAYS_INLINE uint32_t key_found(const pair_map *m, const uint64_t *line,
   return order << SHORT_PLACE_BITS | place | none;
 }
 
+/* Begins a piece: its symbols, the keys of their pairs, nothing asked for yet. */
 static ALWAYS_INLINE void start(const vocab *v, lane *l, merge_job *j) {
   const uint8_t *const s = j->s;
   size_t n = j->len;
   l->job = j;
-  l->n_keys = (n + 15) & ~(size_t)15;
-  memset(l->key, 0xff, l->n_keys * sizeof *l->key);
   if (v->chars) {
     uint32_t to[SHORT_PIECE];
     pace never = {0}; /* a short piece */
@@ -52,8 +52,14 @@ static ALWAYS_INLINE void start(const vocab *v, lane *l, merge_job *j) {
     for (size_t i = 1; i < n; i++)
       l->key[i] = v->byte_pairs[s[i - 1] << 8 | s[i]].order << SHORT_PLACE_BITS | (uint32_t)i;
   }
+  l->key[0] = BPE_NONE;
+  memset(l->key + n, 0xff, KEYS_AT_ONCE * sizeof *l->key);
+  l->n_keys = (n + KEYS_AT_ONCE - 1) & ~(size_t)(KEYS_AT_ONCE - 1);
   l->symbol[0] = l->symbol[n + 1] = NO_SYMBOL;
   l->live = ~UINT64_C(0) >> (SHORT_PIECE - n);
+  l->at = l->before = 0;
+  l->right = l->left = 0; /* in the empty line there is no pair at all */
+  l->right_line = l->left_line = v->pairs.lines + v->pairs.n_lines * PAIR_LINE;
 }
 
 static ALWAYS_INLINE void finish(lane *l) {
@@ -63,90 +69,6 @@ static ALWAYS_INLINE void finish(lane *l) {
   uint64_t rest = l->live & (l->live - 1); /* without place 0 */
   for (size_t i = 0; i < j->n; i++, rest &= rest - 1) j->ids[i] = l->symbol[__builtin_ctzll(rest)];
 }
-
-/* Of the machine X:
-**   X_step    joins the two symbols of the least key and asks for the pairs that they are in now;
-**             false: no pair is left
-**   X_refill  begins the next piece that has something to merge, and finishes those before it
-**   X_turn    does what the last step asked for, and the next step, of this piece or the next */
-#define LANES_VARIANT(X, TARGET)                                                                   \
-  TARGET static ALWAYS_INLINE bool X##_step(const pair_map *m, lane *l) {                          \
-    const uint32_t first = X##_least(l->key, l->n_keys);                                           \
-    if (first >= NO_KEY) return false;                                                             \
-    const unsigned at = first & ((1u << SHORT_PLACE_BITS) - 1);                                    \
-    const uint32_t made = id_of(m, first >> SHORT_PLACE_BITS);                                     \
-    const unsigned gone = at + 1 + (unsigned)__builtin_ctzll(l->live >> at >> 1);                  \
-    const unsigned after = gone + 1 + (unsigned)__builtin_ctzll(l->live >> gone >> 1);             \
-    const unsigned before = 63 - (unsigned)__builtin_clzll(l->live & ((UINT64_C(1) << at) - 1));   \
-    const uint32_t left = l->symbol[before], right = l->symbol[after];                             \
-    l->symbol[at] = made;                                                                          \
-    l->key[gone] = BPE_NONE;                                                                       \
-    l->live &= ~(UINT64_C(1) << gone);                                                             \
-    l->at = at;                                                                                    \
-    l->before = before;                                                                            \
-    l->right = pair_word(made, right);                                                             \
-    l->left = pair_word(left, made);                                                               \
-    l->right_line = ask(m, made, right);                                                           \
-    l->left_line = ask(m, left, made);                                                             \
-    return true;                                                                                   \
-  }                                                                                                \
-  TARGET static bool X##_refill(const vocab *v, lane *l, merge_job **next,                         \
-                                const merge_job *stop) {                                           \
-    while (*next < stop) {                                                                         \
-      start(v, l, (*next)++);                                                                      \
-      if (X##_step(&v->pairs, l)) return true;                                                     \
-      finish(l);                                                                                   \
-    }                                                                                              \
-    return false;                                                                                  \
-  }                                                                                                \
-  TARGET static void X##_merge(const vocab *v, lane *lanes, merge_job *jobs, size_t n) {           \
-    const pair_map *m = &v->pairs;                                                                 \
-    const merge_job *const stop = jobs + n;                                                        \
-    lane *turn[LANES];                                                                             \
-    size_t busy = 0;                                                                               \
-    while (busy < LANES && X##_refill(v, &lanes[busy], &jobs, stop)) {                             \
-      turn[busy] = &lanes[busy];                                                                   \
-      busy++;                                                                                      \
-    }                                                                                              \
-    while (busy != 0) {                                                                            \
-      for (size_t i = 0; i < busy; i++) {                                                          \
-        lane *l = turn[i];                                                                         \
-        const unsigned right = X##_search(l->right_line, l->right);                                \
-        const unsigned left = X##_search(l->left_line, l->left);                                   \
-        l->key[l->at] = key_found(m, l->right_line, right, l->right, l->at);                       \
-        l->key[l->before] = key_found(m, l->left_line, left, l->left, l->before);                  \
-      }                                                                                            \
-      for (size_t i = 0; i < busy;) {                                                              \
-        lane *l = turn[i];                                                                         \
-        bool goes_on = X##_step(m, l);                                                             \
-        if (!goes_on) {                                                                            \
-          finish(l);                                                                               \
-          goes_on = X##_refill(v, l, &jobs, stop);                                                 \
-        }                                                                                          \
-        if (goes_on) i++;                                                                          \
-        else turn[i] = turn[--busy];                                                               \
-      }                                                                                            \
-    }                                                                                              \
-  }
-
-#ifdef HAVE_AVX512
-AVX512_TARGET static ALWAYS_INLINE uint32_t avx512_least(const uint32_t *keys, size_t n) {
-  __m512i least = _mm512_loadu_si512((const void *)keys);
-  for (size_t i = 16; i < n; i += 16)
-    least = _mm512_min_epu32(least, _mm512_loadu_si512((const void *)(keys + i)));
-  return _mm512_reduce_min_epu32(least);
-}
-
-/* The place in a line of this pair; PAIR_LINE: it is not there. */
-AVX512_TARGET static ALWAYS_INLINE unsigned avx512_search(const uint64_t *line, uint64_t pair) {
-  const __m512i other =
-      _mm512_xor_si512(_mm512_loadu_si512((const void *)line), _mm512_set1_epi64((long long)pair));
-  const __mmask8 same = _mm512_cmplt_epu64_mask(other, _mm512_set1_epi64(1 << PAIR_ORDER_BITS));
-  return (unsigned)__builtin_ctz((unsigned)same | 1u << PAIR_LINE);
-}
-
-LANES_VARIANT(avx512, AVX512_TARGET)
-#endif
 
 #ifdef HAVE_AVX2
 AVX2_TARGET static ALWAYS_INLINE uint32_t avx2_least(const uint32_t *keys, size_t n) {
@@ -171,7 +93,68 @@ AVX2_TARGET static ALWAYS_INLINE unsigned avx2_search(const uint64_t *line, uint
   return (unsigned)__builtin_ctz((unsigned)low | (unsigned)high << 4 | 1u << PAIR_LINE);
 }
 
-LANES_VARIANT(avx2, AVX2_TARGET)
+/* Joins the two symbols of the least key and asks for the pairs that they are in now. False: no
+** pair is left. Without a branch: what is joined then is place 0 and the next, and neither is looked
+** at again. */
+AVX2_TARGET static ALWAYS_INLINE bool avx2_step(const pair_map *m, lane *l) {
+  const uint32_t least = avx2_least(l->key, l->n_keys), goes_on = least < NO_KEY;
+  const uint32_t first = least & (0 - goes_on);
+  const unsigned at = first & ((1u << SHORT_PLACE_BITS) - 1);
+  const uint32_t made = id_of(m, first >> SHORT_PLACE_BITS);
+  const unsigned gone = at + 1 + (unsigned)__builtin_ctzll(l->live >> at >> 1);
+  const unsigned after = gone + 1 + (unsigned)__builtin_ctzll(l->live >> gone >> 1);
+  const uint64_t lower = (l->live & ((UINT64_C(1) << at) - 1)) | 1;
+  const unsigned before = 63 - (unsigned)__builtin_clzll(lower);
+  const uint32_t left = l->symbol[before], right = l->symbol[after];
+  l->symbol[at] = made;
+  l->key[gone] = BPE_NONE;
+  l->live &= ~((uint64_t)goes_on << gone);
+  l->at = at;
+  l->before = before;
+  l->right = pair_word(made, right);
+  l->left = pair_word(left, made);
+  l->right_line = ask(m, made, right);
+  l->left_line = ask(m, left, made);
+  return goes_on != 0;
+}
+
+/* What the last step asked for, of all pieces, then the next step of all, then new pieces for those
+** that are done; these take a step when all they need has arrived. */
+AVX2_TARGET static void avx2_merge(const vocab *v, lanes_room *room, merge_job *jobs, size_t n) {
+  const pair_map *m = &v->pairs;
+  const merge_job *const stop = jobs + n;
+  lane *turn[LANES];
+  size_t busy = 0;
+  for (; busy < LANES && jobs < stop; busy++) start(v, turn[busy] = &room->lanes[busy], jobs++);
+  while (busy != 0) {
+    unsigned done[LANES];
+    size_t n_done = 0;
+    for (size_t i = 0; i < busy; i++) {
+      lane *l = turn[i];
+      const unsigned right = avx2_search(l->right_line, l->right);
+      const unsigned left = avx2_search(l->left_line, l->left);
+      l->key[l->at] = key_found(m, l->right_line, right, l->right, l->at);
+      l->key[l->before] = key_found(m, l->left_line, left, l->left, l->before);
+    }
+    for (size_t i = 0; i < busy; i++) {
+      done[n_done] = (unsigned)i;
+      n_done += avx2_step(m, turn[i]) ? 0 : 1;
+    }
+    while (n_done != 0) {
+      const size_t i = done[--n_done];
+      finish(turn[i]);
+      if (jobs < stop) start(v, turn[i], jobs++);
+      else turn[i] = turn[--busy];
+    }
+  }
+}
+#endif
+
+#ifdef HAVE_AVX512
+static void avx512_merge(const vocab *v, lanes_room *room, merge_job *jobs, size_t n) {
+  if (n < COLUMNS_FEWEST) avx2_merge(v, room, jobs, n);
+  else columns_merge(v, &room->columns, jobs, n);
+}
 #endif
 
 static const struct variant {

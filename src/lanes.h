@@ -3,30 +3,23 @@
 **
 ** A merge waits for the two lines of the table of pairs that its new pairs may be in. So each piece
 ** takes a step, asks for its lines, and leaves the turn to the next; when its turn comes again, the
-** lines are there. A step needs no branch that is often guessed wrong.
+** lines are there. A step needs no branch that is often guessed wrong. Where there are many pieces,
+** AVX-512 does one step of sixteen of them at once (columns.h).
 **
 **     merge_job jobs[] = {{.s = text, .len = 7, .ids = ids}, ...};
-**     if (lanes_take(v, 7)) ... merge_lanes(v, lanes, jobs, n);      jobs[i].n ids, at jobs[i].ids
+**     if (lanes_fit(v)) lanes_best()(v, room, jobs, n);      jobs[i].n ids, at jobs[i].ids
 */
 #ifndef LANES_H
 #define LANES_H
 
-#include "merge.h"
+#include "columns.h"
 
-enum { LANES = 16 };
-
-/* One piece: its bytes, 1 to SHORT_PIECE of them, and where its ids go, as many at most. */
-typedef struct merge_job {
-  const uint8_t *s;
-  size_t len;
-  uint32_t *ids; /* NULL: only their number is wanted */
-  size_t n;      /* of ids, when done */
-} merge_job;
+enum { KEYS_AT_ONCE = 16 };
 
 /* A piece being merged: as in merge_short, symbols in places 1 to n between two that are in no
 ** pair, a bit for each place that has a symbol, and a key for each pair. */
 typedef struct lane {
-  uint32_t symbol[1 << SHORT_PLACE_BITS], key[1 << SHORT_PLACE_BITS];
+  uint32_t symbol[1 << SHORT_PLACE_BITS], key[(1 << SHORT_PLACE_BITS) + KEYS_AT_ONCE];
   uint64_t live;
   size_t n_keys;        /* those of 0 to n - 1, and what fills the last vector */
   uint64_t right, left; /* the pairs asked for, as words, and their lines */
@@ -35,16 +28,22 @@ typedef struct lane {
   merge_job *job;
 } lane;
 
-typedef void lanes_merge(const vocab *, lane *, merge_job *, size_t n);
+/* Room for either way, on a cache line of its own, whatever is there. */
+typedef union lanes_room {
+  lane lanes[LANES];
+  columns columns;
+} lanes_room;
 
-/* The best of this processor; NULL: it has none. The lanes are room for LANES, whatever is there. */
+typedef void lanes_merge(const vocab *, lanes_room *, merge_job *, size_t n);
+
+/* The best of this processor; NULL: it has none. */
 lanes_merge *lanes_best(void);
 /* The one of this name, "avx512" or "avx2"; NULL: it does not run here. */
 lanes_merge *lanes_named(const char *name);
 
 /* Whether pieces of up to SHORT_PIECE bytes can be merged here. */
 static inline bool lanes_fit(const vocab *v) {
-  return v->pairs.lines != NULL && v->n_merges < SHORT_MOST_ORDER;
+  return v->pairs.lines != NULL && v->n_merges != 0 && v->n_merges < SHORT_MOST_ORDER;
 }
 
 #endif

@@ -260,6 +260,23 @@ AVX512_TARGET static void avx512_first_look(piece_batch *b) {
     b->values[i] = p->line->values[avx512_place_in(p->line, &p->key)];
   }
 }
+
+AVX512_TARGET static uint64_t avx512_sum_up(piece_batch *b) {
+  __m512i sums = _mm512_setzero_si512();
+  __m512i numbers = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  size_t n_missed = 0;
+  for (size_t i = 0; i < b->n; i += 16) {
+    const __mmask16 own = (__mmask16)(b->n - i < 16 ? (1u << (b->n - i)) - 1 : 0xffff);
+    const __m512i values = _mm512_maskz_loadu_epi32(own, b->values + i);
+    const __mmask16 none = _mm512_mask_testn_epi32_mask(own, values, values);
+    sums = _mm512_add_epi32(sums, _mm512_srli_epi32(values, VALUE_BITS));
+    _mm512_storeu_si512(b->missed + n_missed, _mm512_maskz_compress_epi32(none, numbers));
+    n_missed += (unsigned)__builtin_popcount(none);
+    numbers = _mm512_add_epi32(numbers, _mm512_set1_epi32(16));
+  }
+  b->n_missed = n_missed;
+  return (uint32_t)_mm512_reduce_add_epi32(sums);
+}
 #endif
 
 #ifdef HAVE_AVX2
@@ -294,7 +311,7 @@ static uint64_t look_first(const piece_table *t, piece_batch *b) {
 #ifdef HAVE_AVX512
   if (t->width == WIDTH_64) {
     avx512_first_look(b);
-    return avx2_sum_up(b);
+    return avx512_sum_up(b);
   }
 #endif
 #ifdef HAVE_AVX2

@@ -1,6 +1,30 @@
 /* unseen.c - see unseen.h. */
 #include "unseen.h"
 
+bool unseen_init(unseen *u, const bpe_alloc *a, const vocab *v) {
+  u->merge = lanes_fit(v) ? lanes_best() : NULL;
+  if (u->merge == NULL) return true;
+  u->block = mem_new(a, sizeof *u->room + CACHE_LINE, 1);
+  if (u->block == NULL) return false;
+  u->room = cache_aligned(u->block);
+  return true;
+}
+
+void unseen_clear(unseen *u, const bpe_alloc *a) {
+  mem_free(a, u->block);
+}
+
+void unseen_note(unseen *u, const piece_table *t, const piece_batch *b) {
+  unseen_piece *p = u->pieces + u->n;
+  for (size_t m = 0; m < b->n_missed; m++, p++) {
+    const uint32_t i = b->missed[m];
+    const piece_key k = b->probes[i].key;
+    *p = (unseen_piece){k, b->probes[i].start, piece_length(b, i), i};
+    PREFETCH(vocab_line(t->v, k));
+  }
+  u->n += b->n_missed;
+}
+
 /* What the line of a key says of it: the entry and 1, where the key is long only if its bytes are
 ** the same; 0: it is no token; TOKEN_OVER: that is not decided there. */
 static ALWAYS_INLINE uint32_t look(const vocab *v, piece_key k) {
@@ -9,100 +33,97 @@ static ALWAYS_INLINE uint32_t look(const vocab *v, piece_key k) {
   return says[key_place(line->keys, &k)];
 }
 
-/* Gives a piece that is a token its value. */
-static void take_token(piece_table *t, piece_batch *b, size_t i, uint32_t id) {
-  b->values[i] = UINT32_C(1) << VALUE_BITS | id;
-  pieces_add(t, b->probes[i].key, b->probes[i].start, piece_length(b, i), &id, 1, true);
+/* A piece that is a token: its value, and a place in the table. */
+static void take_token(piece_table *t, const unseen_piece *p, uint32_t id, piece_batch *b) {
+  if (b != NULL) b->values[p->i] = UINT32_C(1) << VALUE_BITS | id;
+  pieces_add(t, p->key, p->s, p->len, &id, 1, true);
 }
 
 /* Whether a piece whose line does not decide it is a token. */
-static bool is_token(const vocab *v, const piece_batch *b, size_t i, uint32_t *id) {
-  const size_t len = piece_length(b, i);
-  if (len > v->longest) return false;
-  const size_t at = vocab_find_key(v, b->probes[i].key, b->probes[i].start, len);
+static bool is_token(const vocab *v, const unseen_piece *p, uint32_t *id) {
+  if (p->len > v->longest) return false;
+  const size_t at = vocab_find_key(v, p->key, p->s, p->len);
   if (at == v->n_entries || !vocab_direct(v, at)) return false;
   *id = v->entries[at].id;
   return true;
 }
 
-/* Makes a job of a piece, or finds the one that it is again. */
-static void add_job(unseen *u, const piece_batch *b, size_t i, bool keep) {
-  const piece_key k = b->probes[i].key;
-  const size_t len = piece_length(b, i);
+/* Makes a job of a piece, or finds the one that it is again. Returns it. */
+static size_t add_job(unseen *u, const unseen_piece *p, bool keep) {
+  const piece_key k = p->key;
   uint16_t *const recent = &u->recent[key_hash(k) >> 58];
   size_t j = *recent;
-  if (j < u->n && u->keys[j].low == k.low && u->keys[j].high == k.high && u->jobs[j].len == len &&
-      (len <= KEY_BYTES || memcmp(u->jobs[j].s, b->probes[i].start, len) == 0)) {
+  if (j < u->n_jobs && u->keys[j].low == k.low && u->keys[j].high == k.high &&
+      u->jobs[j].len == p->len &&
+      (p->len <= KEY_BYTES || memcmp(u->jobs[j].s, p->s, p->len) == 0)) {
     u->times[j]++;
-  } else {
-    j = u->n++;
-    *recent = (uint16_t)j;
-    u->keys[j] = k;
-    u->times[j] = 1;
-    u->jobs[j] = (merge_job){.s = b->probes[i].start, .len = len};
-    if (keep) {
-      u->jobs[j].ids = u->ids + u->n_ids;
-      u->n_ids += len;
-    }
+    return j;
   }
-  u->job_of[i] = (uint16_t)j;
+  j = u->n_jobs++;
+  *recent = (uint16_t)j;
+  u->keys[j] = k;
+  u->times[j] = 1;
+  u->jobs[j] = (merge_job){.s = p->s, .len = p->len};
+  if (keep) {
+    u->jobs[j].ids = u->ids + u->n_ids;
+    u->n_ids += p->len;
+  }
+  return j;
 }
 
-size_t unseen_collect(unseen *u, piece_table *t, piece_batch *b, bool keep) {
+/* A piece that is not a token by its line alone. Returns the number of its ids, if it is one. */
+static uint64_t settle_other(unseen *u, piece_table *t, piece_batch *b, uint16_t k, bool may_be) {
+  const unseen_piece *p = &u->pieces[k];
+  size_t job = NO_JOB;
+  uint32_t id = NO_IDS;
+  if (may_be && is_token(t->v, p, &id)) {
+    if (id < NO_IDS) {
+      take_token(t, p, id, b);
+      return 1;
+    }
+    u->left[u->n_left++] = k;
+  } else if (p->len <= SHORT_PIECE && u->merge != NULL) {
+    job = add_job(u, p, b != NULL);
+  } else {
+    u->left[u->n_left++] = k;
+  }
+  if (b != NULL) u->job_of[p->i] = (uint16_t)job;
+  return 0;
+}
+
+uint64_t unseen_settle(unseen *u, piece_table *t, piece_batch *b) {
   const vocab *v = t->v;
-  uint32_t at[PIECES_BATCH], tokens[PIECES_BATCH], others[PIECES_BATCH], left[PIECES_BATCH];
-  size_t n_tokens = 0, n_others = 0, n_left = 0, n = 0;
-  if (b->n_missed == 0) return 0;
-  for (size_t m = 0; m < b->n_missed; m++) PREFETCH(vocab_line(v, b->probes[b->missed[m]].key));
-  for (size_t m = 0; m < b->n_missed; m++) {
-    const piece_key key = b->probes[b->missed[m]].key;
+  uint16_t tokens[UNSEEN_MOST], others[UNSEEN_MOST];
+  uint32_t at[UNSEEN_MOST];
+  size_t n_tokens = 0, n_others = 0;
+  uint64_t sum = 0;
+  u->n_left = 0;
+  for (size_t m = 0; m < u->n; m++) {
+    const piece_key key = u->pieces[m].key;
     at[m] = look(v, key);
     const size_t entry = at[m] - 1 < v->n_entries ? at[m] - 1 : 0;
     /* Three facts without a branch: && would be one, often guessed wrong. */
     const unsigned is_there = at[m] - 1 == entry, direct = vocab_direct(v, entry);
     const unsigned known = is_there & direct & (key_is_long(key) ? 0u : 1u);
-    tokens[n_tokens] = (uint32_t)m;
-    others[n_others] = (uint32_t)m;
+    tokens[n_tokens] = (uint16_t)m;
+    others[n_others] = (uint16_t)m;
     n_tokens += known;
     n_others += 1 - known;
   }
   for (size_t k = 0; k < n_tokens; k++) {
-    const uint32_t i = b->missed[tokens[k]], entry = at[tokens[k]] - 1;
+    const uint32_t entry = at[tokens[k]] - 1;
     const uint32_t id = entry < v->n_dense ? entry : v->entries[entry].id;
-    if (id < NO_IDS) take_token(t, b, i, id), n++;
-    else u->job_of[i] = NO_JOB, left[n_left++] = i;
+    if (id < NO_IDS) take_token(t, &u->pieces[tokens[k]], id, b), sum++;
+    else sum += settle_other(u, t, b, tokens[k], true);
   }
-  for (size_t k = 0; k < n_others; k++) {
-    const uint32_t i = b->missed[others[k]];
-    const size_t len = piece_length(b, i);
-    uint32_t id;
-    if (at[others[k]] != 0 && is_token(v, b, i, &id)) {
-      if (id < NO_IDS) {
-        take_token(t, b, i, id);
-        n++;
-        continue;
-      }
-    } else if (len <= SHORT_PIECE && u->merge != NULL) {
-      add_job(u, b, i, keep);
-      continue;
-    }
-    u->job_of[i] = NO_JOB;
-    left[n_left++] = i;
-  }
-  b->n_missed = n_left;
-  memcpy(b->missed, left, n_left * sizeof *left);
-  return n;
-}
-
-uint64_t unseen_merge(unseen *u, const vocab *v) {
-  uint64_t sum = 0;
-  if (u->n != 0) u->merge(v, u->lanes, u->jobs, u->n);
-  for (size_t j = 0; j < u->n; j++) sum += u->jobs[j].n * u->times[j];
+  for (size_t k = 0; k < n_others; k++) sum += settle_other(u, t, b, others[k], at[others[k]] != 0);
+  if (u->n_jobs != 0) u->merge(v, u->room, u->jobs, u->n_jobs);
+  for (size_t j = 0; j < u->n_jobs; j++) sum += u->jobs[j].n * u->times[j];
   return sum;
 }
 
 void unseen_keep(unseen *u, piece_table *t, bool keep) {
-  for (size_t j = 0; j < u->n; j++)
+  for (size_t j = 0; j < u->n_jobs; j++)
     pieces_add(t, u->keys[j], u->jobs[j].s, u->jobs[j].len, u->jobs[j].ids, u->jobs[j].n, keep);
-  u->n = u->n_ids = 0;
+  u->n = u->n_jobs = u->n_ids = 0;
 }

@@ -13,7 +13,7 @@ enum { MOST_JOBS = 100, TEXT = 1 << 13 };
 
 static const char *const names[] = {"avx512", "avx2"};
 static uint8_t text[TEXT];
-static lane lanes[LANES];
+static lanes_room *room;
 
 static void fill_text(const char *letters) {
   const size_t n = strlen(letters);
@@ -42,7 +42,7 @@ static void check_jobs(const bpe_model *m, uint32_t most, int rounds) {
         jobs[i] = (merge_job){.s = text + unit_below(TEXT - len), .len = len};
         if (unit_below(2) == 0) jobs[i].ids = ids + i * SHORT_PIECE;
       }
-      merge(&m->v, lanes, jobs, n);
+      merge(&m->v, room, jobs, n);
       for (size_t i = 0; i < n; i++) wrong += !same_alone(&m->v, &scratch, &jobs[i]);
     }
     CHECK_EQ_INT(wrong, 0);
@@ -121,6 +121,9 @@ static void check_limits(void) {
 }
 
 int main(void) {
+  void *block = malloc(sizeof *room + CACHE_LINE);
+  if (block == NULL) abort();
+  room = cache_aligned(block);
   fill_text("abcd");
   check_model(unit_tiny("none"), 300);
   for (int k = 0; k < 40; k++) check_model(random_model(1 + unit_below(350), k % 2 == 1), 60);
@@ -133,5 +136,6 @@ int main(void) {
     CHECK(bpe_builtin_load(&unit_alloc, which, NULL, &m) == BPE_OK);
     check_model(m, 300);
   }
+  free(block);
   return unit_summary();
 }
