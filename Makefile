@@ -428,6 +428,12 @@ selftest-hostile: $(B)/bin/hostile_hash $(HOSTILE:%=$(B)/bin/%) $(EXT)
 	@for p in hostile_hash $(HOSTILE); do \
 	  ! $(B)/bin/$$p --sabotage >/dev/null || { echo "$$p cannot fail" >&2; exit 1; }; done
 
+# The checks that break nothing of their own, over something that is broken.
+.PHONY: selftest-broken
+selftest: selftest-broken
+selftest-broken: $(EXT) $(patsubst %,$(B)/bin/%,slt vectors bugs prop_window unit_merge oom store_c)
+	@$(RUN) tests/broken.sh $(B)
+
 HOSTILE_SEEDS ?= 20
 
 soak-hostile: $(B)/bin/hostile_hash $(HOSTILE:%=$(B)/bin/%) $(EXT) ## all of it: every value in every place, HOSTILE_SEEDS=20 secrets
@@ -520,7 +526,8 @@ COVERAGE := $(MAKE) --no-print-directory CC=gcc B=build/coverage \
 coverage: ## lines and branches that the tests reach; what they do not is in tests/COVERAGE.md
 	@rm -f build/coverage/tally build/coverage/*/*.gcda
 	@$(COVERAGE) $(SANITIZED) build/coverage/bin/prop build/coverage/bin/prop_window \
-	  build/coverage/bin/prop_train
+	  build/coverage/bin/prop_train build/coverage/bin/limits
+	@tests/run.sh build/coverage/tally build/coverage/bin/limits question --moments 3 --least 0.01
 	@tests/run.sh build/coverage/tally build/coverage/bin/prop --cases 5000 --core
 	@tests/run.sh build/coverage/tally build/coverage/bin/prop_window --cases 5000
 	@tests/run.sh build/coverage/tally build/coverage/bin/prop_train --cases 500
