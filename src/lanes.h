@@ -14,12 +14,10 @@
 
 #include "columns.h"
 
-enum { KEYS_AT_ONCE = 16 };
-
 /* A piece being merged: as in merge_short, symbols in places 1 to n between two that are in no
 ** pair, a bit for each place that has a symbol, and a key for each pair. */
 typedef struct lane {
-  uint32_t symbol[1 << SHORT_PLACE_BITS], key[(1 << SHORT_PLACE_BITS) + KEYS_AT_ONCE];
+  uint32_t symbol[1 << SHORT_PLACE_BITS], key[1 << SHORT_PLACE_BITS];
   uint64_t live;
   size_t n_keys;        /* those of 0 to n - 1, and what fills the last vector */
   uint64_t right, left; /* the pairs asked for, as words, and their lines */

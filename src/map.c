@@ -2,7 +2,7 @@
 #include "map.h"
 
 enum {
-  LINE_FILL = 6,    /* pairs for each line of PAIR_LINE, on average */
+  LINE_FILL = 5,    /* pairs for each line of PAIR_LINE, on average */
   EMPTIED = 1 << 12 /* lines at a time */
 };
 

@@ -86,6 +86,15 @@ static ALWAYS_INLINE unsigned place_in(const piece_line *line, const piece_key *
 }
 
 #ifdef HAVE_AVX2
+/* By which halves of keys are equal, two bits for each key; those above are of no key. */
+#define NO_THIRD 3, 3, 3, 0, 3, 3, 3, 0, 3, 3, 3, 0, 1, 1, 1, 0
+#define THIRD 2, 2, 2, 0, 2, 2, 2, 0, 2, 2, 2, 0, 1, 1, 1, 0
+#define PLACES NO_THIRD, NO_THIRD, NO_THIRD, THIRD
+static const uint8_t place_of[256] = {PLACES, PLACES, PLACES, PLACES};
+#undef PLACES
+#undef THIRD
+#undef NO_THIRD
+
 /* The same; the fourth 16 bytes of the line are no key, and what they compare to is left out. */
 AVX2_TARGET static ALWAYS_INLINE unsigned avx2_place_in(const piece_line *line,
                                                         const piece_key *k) {
@@ -96,7 +105,7 @@ AVX2_TARGET static ALWAYS_INLINE unsigned avx2_place_in(const piece_line *line,
   const __m256i b = _mm256_cmpeq_epi64(_mm256_load_si256(keys + 1), key);
   const unsigned m = (unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(a)) |
                      (unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(b)) << 4;
-  return (unsigned)__builtin_ctz((m & m >> 1 & 0x15) | 0x40) >> 1;
+  return place_of[m];
 }
 #endif
 
@@ -105,8 +114,7 @@ AVX512_TARGET static ALWAYS_INLINE unsigned avx512_place_in(const piece_line *li
                                                             const piece_key *k) {
   const __m512i key = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)(const void *)k));
   const __mmask8 equal = _mm512_cmpeq_epi64_mask(_mm512_loadu_si512((const void *)line->keys), key);
-  const unsigned m = (unsigned)equal;
-  return (unsigned)__builtin_ctz((m & m >> 1 & 0x15) | 0x40) >> 1;
+  return place_of[(unsigned)equal];
 }
 #endif
 

@@ -106,8 +106,12 @@ static bool may_look_behind(const char *s, size_t len) {
 
 static bpe_status compile(pcre2_compile_context *context, const char *pattern, size_t len,
                           bpe_error *e, pcre2_code **out) {
-  /* No \C: after a match that ends inside a character the rest would not be UTF-8. */
-  enum { FLAGS = PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C | PCRE2_USE_OFFSET_LIMIT };
+  /* No \C: after a match that ends inside a character the rest would not be UTF-8. $ is the very
+  ** end, as to Rust's regexes, in which patterns of tokenizers are published. */
+  enum {
+    FLAGS = PCRE2_UTF | PCRE2_UCP | PCRE2_DOLLAR_ENDONLY | PCRE2_NEVER_BACKSLASH_C |
+            PCRE2_USE_OFFSET_LIMIT
+  };
   int code;
   PCRE2_SIZE at;
   *out = pcre2_compile((PCRE2_SPTR)pattern, len, FLAGS, &code, &at, context);
@@ -151,6 +155,9 @@ bpe_status regex_new(const bpe_alloc *a, const char *pattern, size_t len, bpe_er
     set_nomem(e);
   } else {
     pcre2_set_max_pattern_length(context, LONGEST_PATTERN);
+    /* Whatever the library was built for: pieces are the same everywhere. */
+    pcre2_set_newline(context, PCRE2_NEWLINE_LF);
+    pcre2_set_bsr(context, PCRE2_BSR_UNICODE);
     st = compile(context, pattern, len, e, &r->code);
     if (st == BPE_OK) st = compile_later(r, context, pattern, len, e);
   }

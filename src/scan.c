@@ -9,9 +9,9 @@
 **   o200k    [^\r\nLN]?U*W+(?i:C)?|[^\r\nLN]?U+W*(?i:C)?|N{1,3}| ?[^\sLN]+[\r\n/]*|\s*[\r\n]+
 **            |\s+(?!\S)|\s+        where U = [Lu Lt Lm Lo M], W = [Ll Lm Lo M]
 **   tekken   the same without (?i:C)?, and N for N{1,3}
-**   deepseek3  N{1,3} is cut out first, then [U+4E00-9FA5 U+3040-30FF]+; what lies between is cut
-**            by A[A-Za-z]+|[^\r\nLPS]?[LM]+| ?[PS]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
-**            where A is ASCII's punctuation; what that leaves over are pieces too
+**   deepseek3  N{1,3} is cut out first, then [U+4E00-9FA5 U+3040-30FF]+; these runs and what lies
+**            between are each cut by A[A-Za-z]+|[^\r\nLPS]?[LM]+| ?[PS]+[\r\n]*|\s*[\r\n]+
+**            |\s+(?!\S)|\s+ where A is ASCII's punctuation; what that leaves over are pieces too
 **   whitespace  \s+|\S+
 **   words    [LMN_]+|\s+|[^\sLMN_]+
 **
@@ -221,22 +221,25 @@ static bool is_cjk(uint32_t cp) {
   return (cp >= 0x4e00 && cp <= 0x9fa5) || (cp >= 0x3040 && cp <= 0x30ff);
 }
 
-/* As class_at, for deepseek3's last pattern, whose text ends where a number or CJK begins. */
-static unsigned deepseek3_class(const uint8_t *s, size_t i, size_t len, size_t *n) {
+/* As class_at, for deepseek3's last pattern, which sees a CJK run, or what lies between, as a text
+** of its own: numbers end it, and a character of the other side does. */
+static unsigned deepseek3_class(const uint8_t *s, size_t i, size_t len, bool cjk, size_t *n) {
   if (i >= len) {
     *n = 0;
     return CLASS_END;
   }
   const uint32_t cp = utf8_decode(s + i, n);
   const unsigned class = unicode_class(cp);
-  if (class != CLASS_NUMBER && !is_cjk(cp)) return class;
+  if (class != CLASS_NUMBER && is_cjk(cp) == cjk) return class;
   *n = 0;
   return CLASS_END;
 }
 
-static size_t deepseek3_run(const uint8_t *s, size_t i, size_t len, unsigned set, pace *p) {
+static size_t deepseek3_run(const uint8_t *s, size_t i, size_t len, bool cjk, unsigned set,
+                            pace *p) {
   size_t n;
-  while (in_set(deepseek3_class(s, i, len, &n), set) && !pace_stopped(p, n * BYTE_WORK)) i += n;
+  while (in_set(deepseek3_class(s, i, len, cjk, &n), set) && !pace_stopped(p, n * BYTE_WORK))
+    i += n;
   return i;
 }
 
@@ -245,10 +248,10 @@ static bool is_ascii_letter(uint8_t c) {
 }
 
 /* White space and what no pattern matches, from the class of s[0] on. */
-static size_t deepseek3_rest(const uint8_t *s, size_t len, unsigned class, pace *p) {
+static size_t deepseek3_rest(const uint8_t *s, size_t len, bool cjk, unsigned class, pace *p) {
   size_t i = 0, last = 0, after_newline = 0, n;
   if (class == CLASS_SPACE) {
-    for (; (class = deepseek3_class(s, i, len, &n)) == CLASS_SPACE; i += n) {
+    for (; (class = deepseek3_class(s, i, len, cjk, &n)) == CLASS_SPACE; i += n) {
       if (pace_stopped(p, n * BYTE_WORK)) break;
       last = i;
       if (is_newline(s[i])) after_newline = i + n;
@@ -256,7 +259,7 @@ static size_t deepseek3_rest(const uint8_t *s, size_t len, unsigned class, pace 
     if (after_newline != 0) return after_newline;
     return class == CLASS_END || last == 0 ? i : last;
   }
-  for (; (class = deepseek3_class(s, i, len, &n)) == CLASS_OTHER; i += n) {
+  for (; (class = deepseek3_class(s, i, len, cjk, &n)) == CLASS_OTHER; i += n) {
     if (pace_stopped(p, n * BYTE_WORK)) break;
     last = i;
   }
@@ -266,11 +269,7 @@ static size_t deepseek3_rest(const uint8_t *s, size_t len, unsigned class, pace 
 static size_t deepseek3_piece(const scan_rules *r, const uint8_t *s, size_t len, pace *p) {
   size_t n, m, k;
   const uint32_t cp = utf8_decode(s, &n);
-  if (is_cjk(cp)) {
-    size_t i = n;
-    while (i < len && is_cjk(utf8_decode(s + i, &n)) && !pace_stopped(p, n * BYTE_WORK)) i += n;
-    return i;
-  }
+  const bool cjk = is_cjk(cp);
   const unsigned class = unicode_class(cp);
   if (class == CLASS_NUMBER) return digits_length(s, len, r->max_digits, p);
   if (in_set(class, SET_PS) && cp < 0x80 && len > 1 && is_ascii_letter(s[1])) {
@@ -278,13 +277,15 @@ static size_t deepseek3_piece(const scan_rules *r, const uint8_t *s, size_t len,
     while (i < len && is_ascii_letter(s[i]) && !pace_stopped(p, BYTE_WORK)) i++;
     return i;
   }
-  if (in_set(class, SET_LM)) return deepseek3_run(s, n, len, SET_LM, p);
-  if (!in_set(class, SET_PS) && !is_newline(s[0]) && in_set(deepseek3_class(s, n, len, &m), SET_LM))
-    return deepseek3_run(s, n + m, len, SET_LM, p);
+  if (in_set(class, SET_LM)) return deepseek3_run(s, n, len, cjk, SET_LM, p);
+  if (!in_set(class, SET_PS) && !is_newline(s[0]) &&
+      in_set(deepseek3_class(s, n, len, cjk, &m), SET_LM))
+    return deepseek3_run(s, n + m, len, cjk, SET_LM, p);
   const size_t at = s[0] == ' ' ? 1 : 0;
-  if (!in_set(deepseek3_class(s, at, len, &k), SET_PS)) return deepseek3_rest(s, len, class, p);
-  size_t end = deepseek3_run(s, at + k, len, SET_PS, p);
-  while (end < len && is_newline(s[end]) && !pace_stopped(p, 1)) end++;
+  if (!in_set(deepseek3_class(s, at, len, cjk, &k), SET_PS))
+    return deepseek3_rest(s, len, cjk, class, p);
+  size_t end = deepseek3_run(s, at + k, len, cjk, SET_PS, p);
+  while (!cjk && end < len && is_newline(s[end]) && !pace_stopped(p, 1)) end++;
   return end;
 }
 

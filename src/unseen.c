@@ -48,75 +48,78 @@ static bool is_token(const vocab *v, const unseen_piece *p, uint32_t *id) {
   return true;
 }
 
-/* Makes a job of a piece, or finds the one that it is again. Returns it. */
-static size_t add_job(unseen *u, const unseen_piece *p, bool keep) {
-  const piece_key k = p->key;
-  uint16_t *const recent = &u->recent[key_hash(k) >> 58];
+/* Makes a job of a piece, or finds the one that it is again; one that is too long is left. */
+static ALWAYS_INLINE void add_job(unseen *u, uint16_t k, bool keep) {
+  const unseen_piece *p = &u->pieces[k];
+  uint16_t *const recent = &u->recent[key_hash(p->key) >> 58];
   size_t j = *recent;
-  if (j < u->n_jobs && u->keys[j].low == k.low && u->keys[j].high == k.high &&
-      u->jobs[j].len == p->len &&
-      (p->len <= KEY_BYTES || memcmp(u->jobs[j].s, p->s, p->len) == 0)) {
+  u->job_of[p->i] = NO_JOB;
+  if (p->len > SHORT_PIECE || u->merge == NULL) {
+    u->left[u->n_left++] = k;
+    return;
+  }
+  /* What is no longer a job is compared as well: && would be a branch, often guessed wrong. */
+  const unsigned same = (unsigned)(j < u->n_jobs) & (u->keys[j].low == p->key.low) &
+                        (u->keys[j].high == p->key.high);
+  if (same && (p->len <= KEY_BYTES || memcmp(u->jobs[j].s, p->s, p->len) == 0)) {
     u->times[j]++;
-    return j;
+  } else {
+    j = u->n_jobs++;
+    *recent = (uint16_t)j;
+    u->keys[j] = p->key;
+    u->times[j] = 1;
+    u->jobs[j] = (merge_job){.s = p->s, .len = p->len};
+    if (keep) {
+      u->jobs[j].ids = u->ids + u->n_ids;
+      u->n_ids += p->len;
+    }
   }
-  j = u->n_jobs++;
-  *recent = (uint16_t)j;
-  u->keys[j] = k;
-  u->times[j] = 1;
-  u->jobs[j] = (merge_job){.s = p->s, .len = p->len};
-  if (keep) {
-    u->jobs[j].ids = u->ids + u->n_ids;
-    u->n_ids += p->len;
-  }
-  return j;
+  u->job_of[p->i] = (uint16_t)j;
 }
 
-/* A piece that is not a token by its line alone. Returns the number of its ids, if it is one. */
-static uint64_t settle_other(unseen *u, piece_table *t, piece_batch *b, uint16_t k, bool may_be) {
+/* A piece whose line does not decide what it is. Returns the number of its ids, if it is a token. */
+static uint64_t settle_unsure(unseen *u, piece_table *t, piece_batch *b, uint16_t k) {
   const unseen_piece *p = &u->pieces[k];
-  size_t job = NO_JOB;
-  uint32_t id = NO_IDS;
-  if (may_be && is_token(t->v, p, &id)) {
-    if (id < NO_IDS) {
-      take_token(t, p, id, b);
-      return 1;
-    }
-    u->left[u->n_left++] = k;
-  } else if (p->len <= SHORT_PIECE && u->merge != NULL) {
-    job = add_job(u, p, b != NULL);
+  uint32_t id;
+  if (!is_token(t->v, p, &id)) {
+    add_job(u, k, b != NULL);
+  } else if (id < NO_IDS) {
+    take_token(t, p, id, b);
+    return 1;
   } else {
+    u->job_of[p->i] = NO_JOB;
     u->left[u->n_left++] = k;
   }
-  if (b != NULL) u->job_of[p->i] = (uint16_t)job;
   return 0;
 }
 
 uint64_t unseen_settle(unseen *u, piece_table *t, piece_batch *b) {
   const vocab *v = t->v;
-  uint16_t tokens[UNSEEN_MOST], others[UNSEEN_MOST];
+  uint16_t tokens[UNSEEN_MOST], jobs[UNSEEN_MOST], unsure[UNSEEN_MOST];
   uint32_t at[UNSEEN_MOST];
-  size_t n_tokens = 0, n_others = 0;
+  size_t n_tokens = 0, n_jobs = 0, n_unsure = 0;
   uint64_t sum = 0;
   u->n_left = 0;
   for (size_t m = 0; m < u->n; m++) {
     const piece_key key = u->pieces[m].key;
     at[m] = look(v, key);
     const size_t entry = at[m] - 1 < v->n_entries ? at[m] - 1 : 0;
-    /* Three facts without a branch: && would be one, often guessed wrong. */
+    /* Facts without a branch: && would be one, often guessed wrong. */
     const unsigned is_there = at[m] - 1 == entry, direct = vocab_direct(v, entry);
-    const unsigned known = is_there & direct & (key_is_long(key) ? 0u : 1u);
-    tokens[n_tokens] = (uint16_t)m;
-    others[n_others] = (uint16_t)m;
+    const unsigned known = is_there & direct & (key_is_long(key) ? 0u : 1u), none = at[m] == 0;
+    tokens[n_tokens] = jobs[n_jobs] = unsure[n_unsure] = (uint16_t)m;
     n_tokens += known;
-    n_others += 1 - known;
+    n_jobs += none;
+    n_unsure += 1 - (known | none);
   }
   for (size_t k = 0; k < n_tokens; k++) {
     const uint32_t entry = at[tokens[k]] - 1;
     const uint32_t id = entry < v->n_dense ? entry : v->entries[entry].id;
     if (id < NO_IDS) take_token(t, &u->pieces[tokens[k]], id, b), sum++;
-    else sum += settle_other(u, t, b, tokens[k], true);
+    else sum += settle_unsure(u, t, b, tokens[k]);
   }
-  for (size_t k = 0; k < n_others; k++) sum += settle_other(u, t, b, others[k], at[others[k]] != 0);
+  for (size_t k = 0; k < n_unsure; k++) sum += settle_unsure(u, t, b, unsure[k]);
+  for (size_t k = 0; k < n_jobs; k++) add_job(u, jobs[k], b != NULL);
   if (u->n_jobs != 0) u->merge(v, u->room, u->jobs, u->n_jobs);
   for (size_t j = 0; j < u->n_jobs; j++) sum += u->jobs[j].n * u->times[j];
   return sum;

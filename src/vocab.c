@@ -8,7 +8,7 @@
 
 enum {
   AHEAD = 16,       /* entries or merges whose places in tables are fetched ahead */
-  TOKEN_FILL = 2,   /* entries for each line, on average */
+  TOKEN_LINES = 5,  /* eighths of a line for each entry */
   MAX_SHARING = 256 /* special tokens of one id, which are looked through one by one */
 };
 
@@ -191,7 +191,7 @@ static bpe_status list_named(vocab *v, pace *p, bpe_error *e) {
 }
 
 static bpe_status index_bytes(vocab *v, pace *p, bpe_error *e) {
-  const size_t n = v->n_entries / TOKEN_FILL + 1;
+  const size_t n = v->n_entries / 8 * TOKEN_LINES + TOKEN_LINES;
   if (v->n_entries >= TOKEN_OVER - 1) return set_error(e, BPE_TOOBIG, 0, "too many tokens");
   v->token_block = pace_zero(p, &v->alloc, n + 1, sizeof *v->token_lines, e);
   if (v->token_block == NULL) return p->stopped ? BPE_STOPPED : BPE_NOMEM;

@@ -33,9 +33,11 @@ model: normalize special split vocab
 builder: merge model
 model_digest: model sha256
 form: pieces
-lanes: merge
+form_wide: form pieces
+columns: merge
+lanes: columns merge
 unseen: lanes pieces
-encode: merge model pieces form unseen
+encode: merge model pieces form_wide unseen
 natural: utf8
 rewalk: encode merge model vocab utf8
 window: rewalk natural utf8 encode merge model

@@ -61,7 +61,19 @@ static bool compare_class(const prop_world *w, bpe_coder *coder, const uint8_t *
   return ok;
 }
 
-static bool compare_classes(const prop_world *w, bpe_coder *coder) {
+/* A tokenizer of bytes and nothing else: an added token would cut the text, too. */
+static bpe_model *bytes_only(const prop_world *w) {
+  bpe_model *m = NULL;
+  bpe_builder *b = bpe_builder_new(&w->alloc);
+  for (uint32_t i = 0; i < 256; i++) {
+    const uint8_t byte = (uint8_t)i;
+    bpe_builder_token(b, i, BPE_TOKEN, &byte, 1);
+  }
+  bpe_builder_pattern(b, "none", 4, false);
+  return bpe_builder_finish(b, NULL, &m) == BPE_OK ? m : NULL;
+}
+
+static bool compare_classes(const prop_world *w) {
   static const char *const classes[] = {
     "\\p{L}", "\\p{N}", "\\p{Lu}", "\\p{Lt}", "\\p{Lm}", "\\p{Lo}", "\\p{Ll}", "\\p{M}", "\\p{P}",
     "\\p{S}", "\\s", "\\S"};
@@ -74,20 +86,24 @@ static bool compare_classes(const prop_world *w, bpe_coder *coder) {
     for (uint32_t i = n - 1; i-- > 0;) text[len++] = (uint8_t)(0x80 | (cp >> (6 * i) & 0x3f));
     text[len++] = 1;
   }
-  bool ok = true;
+  bpe_model *model = bytes_only(w);
+  bpe_coder *coder = NULL;
+  bool ok = model && bpe_coder_new(model, 0, NULL, &coder) == BPE_OK;
   for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
     /* Byte 1 is in \S; \s has told all about it. */
     if (classes[i][1] != 'S') ok = ok && compare_class(w, coder, text, len, classes[i]);
   }
+  bpe_coder_free(coder);
+  bpe_model_free(model);
   free(text);
   /* A newer Unicode changes nothing here; if something differs, the regex is called wrongly. */
   for (size_t i = 0; i < 0x250 / 8; i++) ok = ok && avoided[i] == 0;
   return ok;
 }
 
-bool prop_world_avoid(const prop_world *w, bpe_coder *coder, bool (**avoid)(uint32_t cp)) {
+bool prop_world_avoid(const prop_world *w, bool (**avoid)(uint32_t cp)) {
   static bool compared;
-  if (!compared && !compare_classes(w, coder)) return false;
+  if (!compared && !compare_classes(w)) return false;
   compared = true;
   *avoid = is_avoided;
   return true;
@@ -550,5 +566,5 @@ bool prop_subject_make(prop_subject *s, prop_world *w, prop_rng *rng, uint64_t n
   if (bpe_builder_finish(m.b, &e, &s->model) != BPE_OK) return refused(s, "builder", &e);
   if (!complete(s, w)) return false;
   if (!pattern.is_regex && pattern.text[0] != '[') return true;
-  return prop_world_avoid(w, s->coder, &s->source.avoid) || refused(s, "classes by regex", &e);
+  return prop_world_avoid(w, &s->source.avoid) || refused(s, "classes by regex", &e);
 }

@@ -39,9 +39,9 @@ typedef struct prop_world {
 
 bool prop_world_open(prop_world *, const char *encodings, const char *classes, bool sabotage);
 void prop_world_close(prop_world *);
-/* Which code points must not be in texts that a regex splits: PCRE2 classes them otherwise. The
-** coder is only used. False: a class differs where no version of Unicode does. */
-bool prop_world_avoid(const prop_world *, bpe_coder *, bool (**avoid)(uint32_t cp));
+/* Which code points must not be in texts that a regex splits: PCRE2 classes them otherwise.
+** False: a class differs where no version of Unicode does. */
+bool prop_world_avoid(const prop_world *, bool (**avoid)(uint32_t cp));
 /* The oracle's side of a pattern: NULL for "", which is `none`. */
 oracle_regex *prop_world_regex(prop_world *, const char *pattern);
 

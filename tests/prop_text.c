@@ -83,6 +83,7 @@ static void append_point(prop_text *t, uint32_t cp) {
 static const char *const fragments[] = {
   "a", "b", "Z", "x1", "the", "Data", "HTTPServer", "iPhone", "Re", "S", "\u00e9", "\u00df",
   "\u042f", "\u0434", "\u01c5", "\u1f88", "\u02b0", "\u00aa", "\u4eca", "\u306e", "\u6f22\u5b57",
+  "\u30d5\u30fc", "\u30fb", "\u309c", "\u3099", "\u3040",
   "\u0e17\u0e35", "\u0915", "\u093f", "\u0301", "\u20dd", "\U0001d504", "\u1c89", "\u05d0",
   "'", "'s", "'S", "'t", "'re", "'VE", "'m", "'ll", "'lL", "'d", "'\u017f", "\u017f", "\u2019s",
   "'x", "''s", "can't", "I'LL", "\u212a",

@@ -79,6 +79,11 @@ static void check_looking_around(void) {
   matches("(?!\\G)a", "aaa", 3, "1-2");
   matches("\\s+(?!\\S)|\\s+|\\S+", "a  b ", 5, "0-1 1-2 2-3 3-4 4-5");
   matches("a\\z", "aa", 2, "1-2");
+  matches("a$", "a\na\n", 4, ""); /* the very end, not the end of the last line */
+  matches("a$|\\n$", "a\na\n", 4, "3-4");
+  matches("a\\Z", "a\na\n", 4, "2-3");
+  matches("(?m)a$", "a\na\r\n", 5, "0-1"); /* lines end in a line feed alone */
+  matches(".\\R", "a\rb\xc2\x85", 5, "0-2 2-5");
 }
 
 /* A search is made of many calls: over more places than one call tries, and in pieces of a text whose

@@ -53,6 +53,11 @@ static const struct {
   {"cl100k", " \n \n| | x"},
   {"o200k", "\xc2\xa0\xe3\x80\x80| x"},
   {"o200k", " \r\n|  "},
+  /* DeepSeek's runs of ideographs and kana are cut once more: U+30FB and U+30A0 are punctuation,
+  ** U+309C is a symbol, U+3099 a mark, and U+3040 nothing at all. */
+  {"deepseek3", "\u30b5\u30fc\u30d0\u30fc|\u30fb|\u30eb\u30fc\u30e0"},
+  {"deepseek3", "\u3075|\u309c\u30fb\u30a0|\n|\u304b\u3099|\u30fb|!\n|x"},
+  {"deepseek3", "\u4e2d|\u3040\u3040|\u3040\u4e2d| \u9fa6|\u9fa5|1|\u3042"},
   /* Two names of our own. */
   {"whitespace", " \t\xc2\xa0|a,b\xe2\x80\x8b!|\n|c"},
   {"words", "a_1\xcc\x81\xc2\xb2\xe4\xb8\xad|,| |(|b|)| \n"},
@@ -97,7 +102,7 @@ static void check_names(void) {
 static void check_tiling(void) {
   static const char *const parts[] = {"a", "Z", "\xc7\x85", "\xca\xb0", "\xe4\xb8\xad", "\xcc\x81",
                                       "1", "\xd9\xa3", " ", "\n", "\r", "\t", "\xc2\x85",
-                                      "\xe2\x80\xa8", "'", "s", "ll", "\xc5\xbf", "/", "!",
+                                      "\xe2\x80\xa8", "\u30fb", "\u3040", "'", "s", "ll", "\xc5\xbf", "/", "!",
                                       "\xf0\x9f\x98\x80", "\xf0\x90\x90\x80", "\x01", "_"};
   enum { N_PARTS = sizeof parts / sizeof *parts };
   for (int round = 0; round < 20000; round++) {

@@ -58,6 +58,7 @@ double highest(const figure *);
 /* A connection with the extension loaded, and with corpus (if any) copied into its table docs. */
 sqlite3 *open_connection(const bench *, const char *corpus);
 void close_connection(sqlite3 *);
+void execute(sqlite3 *, const char *sql);
 /* Loads the encoding's model, so that what is timed next is encoding alone. */
 void load_model(sqlite3 *, const char *encoding);
 /* Runs one statement that gives one integer. text may be NULL; ?1 = text, ?2 = encoding. */
@@ -68,6 +69,8 @@ void rows_round(bench *);
 void rows_print(bench *);
 void long_round(bench *);
 void long_print(bench *);
+void threads_round(bench *);
+void threads_print(bench *);
 void start_round(bench *);
 void start_print(bench *);
 void memory_measure(bench *);

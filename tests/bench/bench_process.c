@@ -31,7 +31,7 @@ static const char *const kept[] = {"gpt2",        "r50k_base",  "p50k_base",    
 #define N_KEPT (sizeof kept / sizeof *kept)
 
 /* Runs a program, gives what it wrote, ended by NUL, and dies unless it exits with 0. */
-static void run_process(char *const argv[], char *out, size_t size) {
+static void run_process(const char *const argv[], char *out, size_t size) {
   int ends[2], status = -1;
   pid_t pid;
   posix_spawn_file_actions_t actions;
@@ -40,7 +40,7 @@ static void run_process(char *const argv[], char *out, size_t size) {
   posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
   posix_spawn_file_actions_addclose(&actions, ends[0]);
   posix_spawn_file_actions_addclose(&actions, ends[1]);
-  const int rc = posix_spawnp(&pid, argv[0], &actions, NULL, argv, environ);
+  const int rc = posix_spawnp(&pid, argv[0], &actions, NULL, (char *const *)argv, environ);
   posix_spawn_file_actions_destroy(&actions);
   close(ends[1]);
   if (rc != 0) die("%s: %s", argv[0], strerror(rc));
@@ -60,8 +60,8 @@ static double shell_ms(const bench *b, const char *encoding) {
   char load[512], sql[128], out[64];
   snprintf(load, sizeof load, ".load %.500s", b->ext);
   snprintf(sql, sizeof sql, "SELECT bpe_count('hi', '%s')", encoding ? encoding : "");
-  char *const with[] = {(char *)b->shell, ":memory:", "-cmd", load, sql, NULL};
-  char *const without[] = {(char *)b->shell, ":memory:", "SELECT 1", NULL};
+  const char *const with[] = {b->shell, ":memory:", "-cmd", load, sql, NULL};
+  const char *const without[] = {b->shell, ":memory:", "SELECT 1", NULL};
   const double start = wall_seconds();
   run_process(encoding ? with : without, out, sizeof out);
   const double ms = (wall_seconds() - start) * 1e3;
@@ -103,8 +103,8 @@ int memory_child(bench *b, const char *encoding) {
 void memory_measure(bench *b) {
   for (size_t i = 0; i < N_KEPT; i++) {
     char out[128];
-    char *const argv[] = {(char *)b->self, "--ext",          (char *)b->ext,  "--db",
-                          (char *)b->db,   "--memory-child", (char *)kept[i], NULL};
+    const char *const argv[] = {b->self,          "--ext", b->ext, "--db", b->db,
+                                "--memory-child", kept[i], NULL};
     double first, peak, pass;
     run_process(argv, out, sizeof out);
     if (sscanf(out, "%lf %lf %lf", &first, &peak, &pass) != 3) {

@@ -23,6 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define REQUIRE(cond) ((cond) ? (void)0 : fuzz_fail(__FILE__, __LINE__, #cond))
 
 static inline void fuzz_fail(const char *file, int line, const char *what) {
+  fflush(stdout); /* what the check has printed about it */
   fprintf(stderr, "%s:%d: does not hold: %s\n", file, line, what);
   abort();
 }

@@ -121,7 +121,8 @@ static inline void check_paths(prop_subject *s, const input *text, prop_rng *rng
   const prop_mode mode = prop_mode_random(rng, s);
   const char *wrong = prop_check(s, &mode, text->at, text->left, NULL);
   if (wrong != NULL) {
-    printf("%s: %s\n", s->name, wrong);
+    printf("%s: %s; ", s->name, wrong);
+    prop_mode_print(&mode, s);
     prop_check_print();
   }
   REQUIRE(wrong == NULL);

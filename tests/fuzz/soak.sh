@@ -6,6 +6,9 @@
 # second, edges and features reached, inputs found, findings (crashes, broken promises, leaks,
 # time-outs, too much memory: kept in WORK/findings/TARGET). Targets come from tests/fuzz/fuzz_*.c.
 #
+# FUZZ_SEED repeats a run; FUZZ_TIMEOUT (20) is in seconds of the clock, too few where many share a
+# processor.
+#
 #     $ tests/fuzz/soak.sh build/fuzz-clang/bin build/fuzz-clang/corpus 480 sql=900 store
 set -u
 here=$(dirname "$0")
@@ -36,7 +39,7 @@ for spec in "$@"; do
   [ ! -f "$here/$target.dict" ] || dict=(-dict="$here/$target.dict")
   before=$(count_findings)
   TIMEFORMAT='%U %S'
-  { time "$fuzzers/fuzzer-$target" -seed="${FUZZ_SEED:-0}" -max_total_time="$for_seconds" -max_len=4096 -timeout=20 \
+  { time "$fuzzers/fuzzer-$target" -seed="${FUZZ_SEED:-0}" -max_total_time="$for_seconds" -max_len=4096 -timeout="${FUZZ_TIMEOUT:-20}" \
       -rss_limit_mb=4096 -print_final_stats=1 -artifact_prefix="$findings/" "${dict[@]}" \
       "$found" "$here/corpus/$target" >"$log" 2>&1; } 2>"$log.time"
   cpu=$(tail -n 1 "$log.time" | awk '{ printf "%d", $1 + $2 }')

@@ -38,6 +38,8 @@ static const struct {
     {"qwen3", "\u1c89\\u|\U00031350\\n|\U0001e4d0\\u",
      "[128233,231,3770,91,172,109,235,238,1699,91,172,252,241,238,3770]"}, /* P23 */
     {"llama3", " hukuk soubor Vi\u1ec7t", "[119422,127539,101798]"},       /* M03 */
+    /* The last pattern cuts runs of kana, too. */
+    {"deepseek_v3", "\u30d5\u309c \u30d5\u30fb\u30d5", "[15587,665,253,223,15587,4825,15587]"},
 };
 
 static void check_rows(bpe_coder *c, const char *name) {
