@@ -171,7 +171,7 @@ static ALWAYS_INLINE bool refill(const vocab *v, columns *c, unsigned i, merge_j
 AVX512_TARGET void columns_merge(const vocab *v, columns *c, merge_job *jobs, size_t n) {
   const merge_job *const stop = jobs + n;
   unsigned busy[LANES], mine;
-  size_t rows = 2;
+  size_t rows = 2; /* that any piece has a key in, and row 0 */
   for (size_t i = 0; i < n; i++) rows = jobs[i].len > rows ? jobs[i].len : rows;
   memset(c->key, 0xff, rows * sizeof *c->key);
   for (size_t i = 0; i < LANES; i++) c->live[i] = 7; /* of those without a piece: one symbol */
