@@ -434,6 +434,12 @@ selftest-hostile: $(B)/bin/hostile_hash $(HOSTILE:%=$(B)/bin/%) $(EXT)
 	@for p in hostile_hash $(HOSTILE); do \
 	  ! $(B)/bin/$$p --sabotage >/dev/null || { echo "$$p cannot fail" >&2; exit 1; }; done
 
+# The checks that break nothing of their own, over something that is broken.
+.PHONY: selftest-broken
+selftest: selftest-broken
+selftest-broken: $(EXT) $(patsubst %,$(B)/bin/%,slt vectors bugs prop_window unit_merge oom store_c)
+	@$(RUN) tests/broken.sh $(B)
+
 HOSTILE_SEEDS ?= 20
 
 soak-hostile: $(B)/bin/hostile_hash $(HOSTILE:%=$(B)/bin/%) $(EXT) ## all of it: every value in every place, HOSTILE_SEEDS=20 secrets
@@ -528,7 +534,8 @@ COVERAGE := $(MAKE) --no-print-directory CC=gcc B=build/coverage \
 coverage: ## lines and branches that the tests reach; what they do not is in tests/COVERAGE.md
 	@rm -f build/coverage/tally build/coverage/*/*.gcda
 	@$(COVERAGE) $(SANITIZED) build/coverage/bin/prop build/coverage/bin/prop_window \
-	  build/coverage/bin/prop_train
+	  build/coverage/bin/prop_train build/coverage/bin/limits
+	@tests/run.sh build/coverage/tally build/coverage/bin/limits question --moments 3 --least 0.01
 	@tests/run.sh build/coverage/tally build/coverage/bin/prop --cases 5000 --core
 	@tests/run.sh build/coverage/tally build/coverage/bin/prop_window --cases 5000
 	@tests/run.sh build/coverage/tally build/coverage/bin/prop_train --cases 500
@@ -570,16 +577,14 @@ lint: ## warnings are errors with gcc and clang; cppcheck
 SCAN_BUILD ?= scan-build-14
 TIDY_FILES := $(filter-out src/unicode_table.c,$(sort $(wildcard src/*.c ext/*.c)))
 
-# scan-build sees one file at a time, and in ext/ takes each path on which a callee elsewhere says no
-# and yet leaves no code in the failure it was given; src/ has statuses instead.
-analyze: ## clang-tidy, gcc -fanalyzer (src, ext) and scan-build (src) find nothing
+analyze: ## clang-tidy, gcc -fanalyzer and scan-build find nothing in src/ and ext/
 	clang-tidy --quiet $(TIDY_FILES) -- -std=c11
 	$(MAKE) --no-print-directory CC=gcc B=build/analyze CFLAGS="-O2 -fanalyzer" WERROR=-Werror objects
 	$(SCAN_BUILD) --status-bugs -o build/analyze-clang \
 	  -enable-checker security.FloatLoopCounter -enable-checker security.insecureAPI.rand \
 	  -enable-checker security.insecureAPI.strcpy -enable-checker optin.portability.UnixAPI \
 	  -enable-checker nullability.NullableDereferenced -enable-checker valist.Uninitialized \
-	  $(MAKE) --no-print-directory B=build/analyze-clang CFLAGS=-O1 GLUE= objects
+	  $(MAKE) --no-print-directory B=build/analyze-clang CFLAGS=-O1 objects
 
 reproducible: ## builds in two folders give the same bpe.so
 	@CC="$(CC)" tests/reproducible.sh

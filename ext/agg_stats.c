@@ -155,7 +155,7 @@ static int write_stats(stats *s, bpe_buffer *b, failure *f) {
   append(b, ",\"distinct\":", s->n);
   append(b, ",\"unused\":", info.token_count - s->n);
   bpe_buffer_append(b, ",\"counts\":[", 11);
-  if (s->slots) sort_slots(s, &w);
+  if (s->n > 0) sort_slots(s, &w);
   for (size_t i = 0; i < s->n && b->status == BPE_OK && !work_stopped(&w, 64); i++) {
     append(b, i == 0 ? "[" : ",[", s->slots[i].id);
     append(b, ",", s->slots[i].occurrences);

@@ -112,13 +112,12 @@ int call_new(conn *c, sqlite3_value *name, sqlite3_value *opts, int who, failure
   k->who = who;
   k->has_tokenizer = name != NULL;
   k->has_options = opts && !value_is_null(opts);
-  if (tokenizer_get(c, name, f, &k->tok) != SQLITE_OK ||
-      options_parse(opts, who, f, &k->opt) != SQLITE_OK || bind(c, k, who, f) != SQLITE_OK) {
-    call_release(k);
-    return f->rc;
-  }
-  *out = k;
-  return SQLITE_OK;
+  int rc = tokenizer_get(c, name, f, &k->tok);
+  if (rc == SQLITE_OK) rc = options_parse(opts, who, f, &k->opt);
+  if (rc == SQLITE_OK) rc = bind(c, k, who, f);
+  if (rc == SQLITE_OK) *out = k;
+  else call_release(k);
+  return rc;
 }
 
 static bool is_key(sqlite3_value *v, bytes key) {
@@ -191,4 +190,19 @@ int call_get(sqlite3_context *ctx, int argc, sqlite3_value **argv, int tokenizer
   k->refs += 2; /* the caller's, and the slot's, whose destructor may run in set_auxdata */
   sqlite3_set_auxdata(ctx, slot, k, call_release);
   return SQLITE_OK;
+}
+
+bool call_begin(sqlite3_context *ctx, int argc, sqlite3_value **argv, int tokenizer_arg, int who,
+                failure *f, call **out, bytes *text) {
+  *out = NULL;
+  *text = (bytes){.data = (const uint8_t *)""};
+  for (int i = 0; i < tokenizer_arg; i++) {
+    if (value_is_null(argv[i])) return false;
+  }
+  int rc = call_get(ctx, argc, argv, tokenizer_arg, who, f, out);
+  if (rc == SQLITE_OK && *out && !value_bytes(argv[0], text)) rc = fail_code(f, SQLITE_NOMEM);
+  if (rc == SQLITE_OK) return *out != NULL;
+  call_release(*out);
+  failure_to_context(f, ctx);
+  return false;
 }

@@ -13,11 +13,6 @@
 #include <stdarg.h>
 #include <string.h>
 
-int fail_code(failure *f, int rc) {
-  if (f->rc == SQLITE_OK) f->rc = rc;
-  return f->rc;
-}
-
 int fail(failure *f, const char *format, ...) {
   if (f->rc != SQLITE_OK) return f->rc;
   va_list args;

@@ -9,7 +9,7 @@
 ** virtual tables to zErrMsg:
 **
 **     failure f = {.name = "bpe_count", .c = c};
-**     if (call_get(ctx, c, argc, argv, 1, FOR_COUNT, &f, &k) != SQLITE_OK) {
+**     if (call_get(ctx, argc, argv, 1, FOR_COUNT, &f, &k) != SQLITE_OK) {
 **       failure_to_context(&f, ctx);
 **       return;
 **     }
@@ -103,7 +103,10 @@ typedef struct failure {
 
 /* Records the first failure and returns its code. fail: SQLITE_ERROR and "<name>: <format>". */
 int fail(failure *, const char *format, ...) PRINTF_LIKE(2, 3);
-int fail_code(failure *, int rc);
+static inline int fail_code(failure *f, int rc) {
+  if (f->rc == SQLITE_OK) f->rc = rc;
+  return f->rc;
+}
 /* What SQLite itself just failed with: its code, and "<name>: <its message>". */
 int fail_db(failure *, sqlite3 *, int rc);
 /* A status of the core: NOMEM, TOOBIG and STOPPED become SQLite's own codes, the rest text. A
@@ -418,6 +421,11 @@ int call_again(conn *, call **kept, sqlite3_value *tokenizer, sqlite3_value *opt
 ** tokenizer is SQL NULL, and so is the result. One reference of the caller's own. */
 int call_get(sqlite3_context *, int argc, sqlite3_value **argv, int tokenizer_arg, int who,
              failure *, call **out);
+/* The same for a function of a text, its first argument, whose bytes it gives. False: there is no
+** call to release, and the result is set, an error or the NULL that a NULL before the options
+** makes. */
+bool call_begin(sqlite3_context *, int argc, sqlite3_value **argv, int tokenizer_arg, int who,
+                failure *, call **out, bytes *text);
 void call_release(void *); /* NULL is fine */
 
 /* ---- Table functions (tables.c) ------------------------------------------------------------ */

@@ -30,25 +30,11 @@ int value_limit(sqlite3_value *v, uint64_t least, failure *f, uint64_t *out) {
   return SQLITE_OK;
 }
 
-/* B1. False: the result is set, to NULL or an error. */
-static bool begin(sqlite3_context *ctx, int argc, sqlite3_value **argv, int who, failure *f,
-                  call **k, bytes *text) {
-  *k = NULL;
-  if (value_is_null(argv[0]) || value_is_null(argv[1])) return false;
-  if (call_get(ctx, argc, argv, 2, who, f, k) == SQLITE_OK && *k && !value_bytes(argv[0], text)) {
-    fail_code(f, SQLITE_NOMEM);
-  }
-  if (f->rc == SQLITE_OK) return *k != NULL;
-  failure_to_context(f, ctx);
-  call_release(*k);
-  return false;
-}
-
 static void fits_func(sqlite3_context *ctx, int argc, sqlite3_value **argv) {
   failure f = {.name = "bpe_fits", .c = sqlite3_user_data(ctx)};
   call *k;
   bytes text;
-  if (!begin(ctx, argc, argv, FOR_FITS, &f, &k, &text)) return;
+  if (!call_begin(ctx, argc, argv, 2, FOR_FITS, &f, &k, &text)) return;
   bpe_error e = {0};
   bool fits = false;
   uint64_t most = 0;
@@ -76,7 +62,7 @@ static void truncate_func(sqlite3_context *ctx, int argc, sqlite3_value **argv) 
   failure f = {.name = "bpe_truncate", .c = sqlite3_user_data(ctx)};
   call *k;
   bytes text;
-  if (!begin(ctx, argc, argv, FOR_TRUNCATE, &f, &k, &text)) return;
+  if (!call_begin(ctx, argc, argv, 2, FOR_TRUNCATE, &f, &k, &text)) return;
   bpe_error e = {0};
   size_t start = 0, stop = 0;
   uint64_t most;

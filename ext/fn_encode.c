@@ -14,25 +14,11 @@
 */
 #include "ext.h"
 
-/* E1, E2: what all three begin with. False: the result is set, to NULL or an error. */
-static bool begin(sqlite3_context *ctx, int argc, sqlite3_value **argv, int who, failure *f,
-                  call **k, bytes *text) {
-  *k = NULL;
-  if (value_is_null(argv[0])) return false;
-  if (call_get(ctx, argc, argv, 1, who, f, k) == SQLITE_OK && *k && !value_bytes(argv[0], text)) {
-    fail_code(f, SQLITE_NOMEM);
-  }
-  if (f->rc == SQLITE_OK) return *k != NULL;
-  failure_to_context(f, ctx);
-  call_release(*k);
-  return false;
-}
-
 static void count_func(sqlite3_context *ctx, int argc, sqlite3_value **argv) {
   failure f = {.name = "bpe_count", .c = sqlite3_user_data(ctx)};
   call *k;
   bytes text;
-  if (!begin(ctx, argc, argv, FOR_COUNT, &f, &k, &text)) return;
+  if (!call_begin(ctx, argc, argv, 1, FOR_COUNT, &f, &k, &text)) return;
   bpe_error e = {0};
   uint64_t n;
   const bpe_status st = bpe_count(k->tok->coder, text.data, text.len, &k->walk, &e, &n);
@@ -50,7 +36,7 @@ static void encode_func(sqlite3_context *ctx, int argc, sqlite3_value **argv) {
   failure f = {.name = "bpe_encode", .c = c};
   call *k;
   bytes text;
-  if (!begin(ctx, argc, argv, FOR_ENCODE, &f, &k, &text)) return;
+  if (!call_begin(ctx, argc, argv, 1, FOR_ENCODE, &f, &k, &text)) return;
   bpe_error e = {0};
   bpe_buffer b;
   result_begin(c, &b);
@@ -103,7 +89,7 @@ static void encode_blob_func(sqlite3_context *ctx, int argc, sqlite3_value **arg
   failure f = {.name = "bpe_encode_blob", .c = c};
   call *k;
   bytes text;
-  if (!begin(ctx, argc, argv, FOR_ENCODE_BLOB, &f, &k, &text)) return;
+  if (!call_begin(ctx, argc, argv, 1, FOR_ENCODE_BLOB, &f, &k, &text)) return;
   bpe_error e = {0};
   bpe_buffer b;
   result_begin(c, &b);

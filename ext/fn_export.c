@@ -13,6 +13,7 @@
 #include <string.h>
 
 static int take_format(sqlite3_value *v, failure *f, bytes *out) {
+  *out = (bytes){.data = (const uint8_t *)""};
   if (sqlite3_value_type(v) != SQLITE_TEXT) {
     return fail(f, "format must be TEXT, not %s", value_type_name(v));
   }
@@ -39,9 +40,6 @@ static void export_func(sqlite3_context *ctx, int argc, sqlite3_value **argv) {
     if (st != BPE_OK) {
       bpe_buffer_clear(&b);
       fail_status(&f, st, &e);
-    } else if (b.len == 0) {
-      bpe_buffer_clear(&b);
-      sqlite3_result_text(ctx, "", 0, SQLITE_STATIC);
     } else if (is_binary(format)) {
       sqlite3_result_blob64(ctx, b.bytes, b.len, sqlite3_free);
     } else {

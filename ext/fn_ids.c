@@ -15,6 +15,7 @@
 /* The width argument, if there is one, and the number of ids. */
 int value_packed(sqlite3_value *blob, sqlite3_value *width, failure *f, bytes *out, size_t *size) {
   *size = 4;
+  *out = (bytes){.data = (const uint8_t *)""};
   if (sqlite3_value_type(blob) != SQLITE_BLOB) {
     return fail(f, "ids must be a packed BLOB, not %s", value_type_name(blob));
   }

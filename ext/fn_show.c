@@ -174,26 +174,20 @@ static void run(sqlite3_context *ctx, int argc, sqlite3_value **argv, const char
                 const style *s) {
   conn *c = sqlite3_user_data(ctx);
   failure f = {.name = name, .c = c};
-  call *k = NULL;
+  call *k;
   bytes text;
-  if (value_is_null(argv[0])) return; /* W1 */
-  if (call_get(ctx, argc, argv, 1, FOR_SHOW, &f, &k) == SQLITE_OK && k &&
-      !value_bytes(argv[0], &text)) {
-    fail_code(&f, SQLITE_NOMEM);
+  if (!call_begin(ctx, argc, argv, 1, FOR_SHOW, &f, &k, &text)) return; /* W1 */
+  bpe_error e = {0};
+  bpe_buffer b;
+  bpe_buffer_init(&b, &c->alloc, (size_t)sqlite3_limit(c->db, SQLITE_LIMIT_LENGTH, -1));
+  const bpe_status st = show(k, s, text, &f, &e, &b);
+  if (st == BPE_OK) {
+    result_buffer(ctx, &b);
+  } else {
+    bpe_buffer_clear(&b);
+    fail_status(&f, st, &e);
+    failure_to_context(&f, ctx);
   }
-  if (f.rc == SQLITE_OK && k) {
-    bpe_error e = {0};
-    bpe_buffer b;
-    bpe_buffer_init(&b, &c->alloc, (size_t)sqlite3_limit(c->db, SQLITE_LIMIT_LENGTH, -1));
-    const bpe_status st = show(k, s, text, &f, &e, &b);
-    if (st == BPE_OK) {
-      result_buffer(ctx, &b);
-    } else {
-      bpe_buffer_clear(&b);
-      fail_status(&f, st, &e);
-    }
-  }
-  if (f.rc != SQLITE_OK) failure_to_context(&f, ctx);
   call_release(k);
 }
 

@@ -215,22 +215,20 @@ bool name_is_reserved(bytes name) {
 
 /* S3, S4 */
 static int prepare(conn *c, place *p, failure *f) {
-  for (int watch = 0; watch < 2; watch++) {
+  int rc = SQLITE_ERROR, watch = 0;
+  for (; watch < 2 && rc == SQLITE_ERROR; watch++) {
     char *sql = sqlite3_mprintf(watch ? "SELECT 1 FROM \"%w\".sqlite_master LIMIT 0"
                                       : "SELECT id, digest FROM \"%w\".bpe_model"
                                         " INDEXED BY sqlite_autoindex_bpe_model_1 WHERE name = +?1",
                                 p->schema);
     if (!sql) return fail_code(f, SQLITE_NOMEM);
-    const int rc = sqlite3_prepare_v3(c->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &p->find, NULL);
+    rc = sqlite3_prepare_v3(c->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &p->find, NULL);
     sqlite3_free(sql);
-    if (rc == SQLITE_OK) {
-      p->has_table = !watch;
-      p->prepared = 0;
-      p->version = ++c->versions;
-      return SQLITE_OK;
-    }
-    if (watch || rc != SQLITE_ERROR) return fail_db(f, c->db, rc);
   }
+  if (rc != SQLITE_OK) return fail_db(f, c->db, rc);
+  p->has_table = watch == 1;
+  p->prepared = 0;
+  p->version = ++c->versions;
   return SQLITE_OK;
 }
 

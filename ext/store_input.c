@@ -71,6 +71,7 @@ static int take_bytes(sqlite3_value *v, const char *what, failure *f, bytes *out
 }
 
 static int take_text(sqlite3_value *v, const char *what, failure *f, bytes *out) {
+  *out = (bytes){.data = NULL};
   if (sqlite3_value_type(v) == SQLITE_BLOB) return fail(f, "%s must be TEXT, not BLOB", what);
   return take_bytes(v, what, f, out);
 }

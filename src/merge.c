@@ -43,11 +43,12 @@ void merge_scratch_clear(merge_scratch *m) {
   m->alloc = a;
 }
 
-/* The same from characters, and where one is no token, from its bytes. */
+/* The same from characters, and where one is no token, from its bytes. p NULL:
+** nobody may stop it. */
 static size_t start_chars(const vocab *v, const uint8_t *s, size_t len, uint32_t *ids,
                           uint32_t *rank, uint32_t *to, pace *p) {
   size_t n = 0;
-  for (size_t i = 0; i < len && !pace_stopped(p, START_WORK);) {
+  for (size_t i = 0; i < len && (p == NULL || !pace_stopped(p, START_WORK));) {
     const size_t k = utf8_length(s + i, len - i);
     const size_t at = k == 0 ? v->n_entries : vocab_find_bytes(v, s + i, k);
     if (at != v->n_entries && !(v->entries[at].flags & ENTRY_UNUSED)) {
@@ -57,7 +58,7 @@ static size_t start_chars(const vocab *v, const uint8_t *s, size_t len, uint32_t
       for (const size_t end = i + (k == 0 ? 1 : k); i < end; i++) ids[n++] = v->byte_ids[s[i]];
     }
   }
-  for (size_t i = 0; i + 1 < n && !pace_stopped(p, START_WORK); i++)
+  for (size_t i = 0; i + 1 < n && (p == NULL || !pace_stopped(p, START_WORK)); i++)
     rank[i] = pair_map_find(&v->pairs, ids[i], ids[i + 1], &to[i]);
   return n;
 }
@@ -65,8 +66,7 @@ static size_t start_chars(const vocab *v, const uint8_t *s, size_t len, uint32_t
 /* The same of a short piece. Apart, so that merging bytes does not pay for the pace. */
 static NEVER_INLINE size_t start_few_chars(const vocab *v, const uint8_t *s, size_t len,
                                            uint32_t *ids, uint32_t *rank, uint32_t *to) {
-  pace nobody = {.stop = NULL};
-  return start_chars(v, s, len, ids, rank, to, &nobody);
+  return start_chars(v, s, len, ids, rank, to, NULL);
 }
 
 size_t merge_start(const vocab *v, const uint8_t *s, size_t len, uint32_t *ids, uint32_t *rank,

@@ -227,8 +227,8 @@ static size_t char_start(const uint8_t *s, size_t len, size_t at) {
 ** allows; *to is then the first place that was not tried. PCRE2's result. */
 static int attempt(const pcre2_code *code, regex_match *m, const uint8_t *s, size_t len,
                    size_t from, size_t *to) {
-  const size_t most = PLACES_BYTES / (len - from) + 1;
-  if (m->places > most) m->places = most;
+  const size_t most = PLACES_BYTES / (len - from);
+  if (m->places > most) m->places = most > 0 ? most : 1;
   for (;;) {
     *to = len - from > m->places ? from + m->places : len;
     pcre2_set_offset_limit(m->context, *to - 1);

@@ -56,10 +56,8 @@ bpe_status bpe_stream_new(bpe_coder *c, const bpe_walk_options *o, bpe_error *e,
     return set_error(e, BPE_MISUSE, 0, "a tokenizer with this pattern cannot stream: %.60s",
                      p->text);
   if (m->alters)
-    return set_error(e, BPE_MISUSE, 0, "a tokenizer that normalizes text cannot stream");
-  if (!special_is_plain(finder) || !special_is_plain(o->forbidden))
     return set_error(e, BPE_MISUSE, 0,
-                     "a tokenizer whose special tokens look at what is beside them cannot stream");
+                     "a tokenizer that normalizes text or looks beside its tokens cannot stream");
   if (o->document && m->bos.n + m->eos.n == 0)
     return set_error(e, BPE_MISUSE, 0, "tokenizer has no BOS or EOS tokens");
   bpe_stream *s = mem_zero(&m->alloc, 1, sizeof *s);

@@ -220,6 +220,31 @@ static void check_busy(loaded *t) {
   close_well(t, b, "busy b");
 }
 
+/* A tokenizer that is removed while the catalogue is being read, from its own schema's list. */
+static void check_removed(loaded *t) {
+  sqlite3 *db = open_memory(t);
+  sqlite3_stmt *s = NULL;
+  const char *const sql = "SELECT name, sealed, stats FROM bpe_tokenizers", *got;
+  run(t, db, STORE("m"));
+  run(t, db, STORE("n"));
+  loaded_check(t, sqlite3_prepare_v2(db, sql, -1, &s, NULL) == SQLITE_OK, "%s", sql);
+  do got = sqlite3_step(s) == SQLITE_ROW ? (const char *)sqlite3_column_text(s, 0) : NULL;
+  while (got && strcmp(got, "m") != 0);
+  loaded_check(t, got && sqlite3_column_int(s, 1) == 1, "the row of m");
+  run(t, db, "DELETE FROM bpe_tokenizers WHERE name = 'n'");
+  loaded_check(t, sqlite3_step(s) == SQLITE_ROW, "the row of n");
+  got = (const char *)sqlite3_column_text(s, 0);
+  loaded_check(t, got && strcmp(got, "n") == 0, "%s, not n", got ? got : "NULL");
+  loaded_check(t, sqlite3_column_type(s, 1) == SQLITE_INTEGER && !sqlite3_column_int(s, 1),
+               "what is gone is not sealed");
+  got = (const char *)sqlite3_column_text(s, 2);
+  loaded_check(t, got && strcmp(got, "{\"unsealed\":\"it was removed\"}") == 0, "stats: %s",
+               got ? got : "NULL");
+  loaded_check(t, sqlite3_step(s) == SQLITE_DONE, "no more rows");
+  sqlite3_finalize(s);
+  close_well(t, db, "removed");
+}
+
 static sqlite3 *reader;
 
 /* What another connection sees while a tokenizer is being stored. */
@@ -387,6 +412,7 @@ int main(int argc, char **argv) {
   check_running(&t);
   check_authorizer(&t);
   check_busy(&t);
+  check_removed(&t);
   check_reader(&t);
   check_readonly(&t);
   check_full(&t, "SELECT 1", "SELECT 1");

@@ -524,7 +524,21 @@ static void test_refused(void) {
       {{.model = "\"end_of_word_suffix\":\"</w>\","}, "model.end_of_word_suffix is not supported"},
       {{.model = "\"continuing_subword_prefix\":\"##\","},
        "model.continuing_subword_prefix is not"},
+      {{.model = "\"end_of_word_suffix\":7,"}, "model.end_of_word_suffix is not supported"},
       {{.model = "\"dropout\":0.1,"}, "model.dropout: is not supported"},
+      {{.model = "\"dropout\":true,"}, "model.dropout: is not supported"},
+      {{.model = "\"dropout\":[],"}, "model.dropout: is not supported"},
+      {{.pre = SEQUENCE(SPLIT("a$", "Isolated", "false") "," NO_REGEX)}, "line anchor in a regex"},
+      {{.pre = SEQUENCE(SPLIT("\\\\h", "Isolated", "false") "," NO_REGEX)}, "\\h in a regex"},
+      {{.pre = SEQUENCE(SPLIT("[^\\\\H]", "Isolated", "false") "," NO_REGEX)}, "\\h in a regex"},
+      {{.pre = SEQUENCE(SPLIT("[a[b]]", "Isolated", "false") "," NO_REGEX)},
+       "class inside a class in a regex"},
+      {{.pre = SEQUENCE(SPLIT("[a&&b]", "Isolated", "false") "," NO_REGEX)}, "&& in a regex"},
+      {{.pre = SEQUENCE(SPLIT("(?m:a.)", "Isolated", "false") "," NO_REGEX)}, "(?m in a regex"},
+      {{.pre = SEQUENCE("{\"type\":\"Split\",\"pattern\":{\"String\":\" \"},\"behavior\":\"Isolated\"},"
+                        NO_REGEX)},
+       "pattern that is no regex"},
+      {{.post = "{\"type\":\"Sequence\"}"}, "post_processor: no processors in: Sequence"},
       {{.normalizer = "{\"type\":\"Lowercase\"}"}, "normalizer: not supported: Lowercase"},
       {{.normalizer = "{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"\"}"},
        "not supported: Precompiled"},
@@ -541,6 +555,20 @@ static void test_refused(void) {
   enum { REGEX_ROW = 9 };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
     check_refused(from(rows[i].p), i == REGEX_ROW ? BPE_BADREGEX : BPE_BADMODEL, rows[i].what);
+  static const parts taken[] = {
+      {.model = "\"dropout\":0,\"end_of_word_suffix\":\"\","},
+      {.model = "\"dropout\":0.0,\"end_of_word_suffix\":null,"},
+      {.model = "\"dropout\":\"0\",\"continuing_subword_prefix\":\"\","},
+      {.model = "\"dropout\":null,"},
+      {.post = "null"},
+      {.pre = SEQUENCE(SPLIT("[^]&a]+|[]b]|[[:digit:]]|&&|\\\\[(?i:c)", "Isolated", "false") ","
+                       NO_REGEX)},
+  };
+  for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) {
+    bpe_model *m = from(taken[i]);
+    CHECK(m != NULL);
+    bpe_model_free(m);
+  }
   for (int i = 0; i < 2; i++) { /* I15, and a file cut short */
     tokenizer_json(&file, (parts){.vocab = ""});
     if (i == 0) memcpy(strstr(file.at, "\"BPE\""), "\"UNI\"", 5);

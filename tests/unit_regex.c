@@ -100,8 +100,16 @@ static void check_far(void) {
   matches("(?<=\xe4\xb8\xad)a", text, N + 2, "30000-30001");
   matches("^\xe4\xb8\xad|b", text, N + 2, "0-3 30001-30002");
   matches("(?:\xe4\xb8\xad|\xe4\xb8\xad\xe4\xb8\xad){1,9}\\d|b", text, N + 2, "30001-30002");
-  CHECK(regex_new(&unit_alloc, "(?<=\\G)a", 9, &e, &r) == BPE_BADREGEX);
-  CHECK(unit_says(&e, BPE_BADREGEX, 0, "regex error: \\G beside a lookbehind is not supported"));
+  static const char *const behind[] = {"(?<=\\G)a", "(?<!b)\\Ga", "\\Ga(?<=a)", "(*plb:b)\\Ga",
+                                       "\\Ga|(?<*b)c", "(*positive_lookbehind:b)\\G"};
+  for (size_t i = 0; i < sizeof behind / sizeof *behind; i++) {
+    e = (bpe_error){.status = BPE_OK};
+    CHECK(regex_new(&unit_alloc, behind[i], strlen(behind[i]), &e, &r) == BPE_BADREGEX);
+    CHECK(unit_says(&e, BPE_BADREGEX, 0, "regex error: \\G beside a lookbehind is not supported"));
+  }
+  /* Groups that only look like one, and one that is not there because it is quoted or \G is. */
+  matches("\\G(?<n>a)|(?=b)b|(?i:C)", "aabc", 4, "0-1 1-2 2-3 3-4");
+  matches("(?<=a)b|\\QG\\G\\E|\\\\", "abG\\G\\", 6, "1-2 2-5 5-6");
 }
 
 /* PCRE2 before 10.38 takes \K in a lookaround, which can move the start to where it pleases. */

@@ -212,6 +212,29 @@ static void check_repair_examples(void) {
   bpe_buffer_clear(&b);
 }
 
+/* A text is repaired in parts, which may end inside a character. */
+static void check_repair_far(void) {
+  enum { N = 3 * UTF8_LONG };
+  static char text[N + 6];
+  for (size_t shift = 0; shift < 4; shift++) {
+    memset(text, 'x', shift);
+    for (size_t i = 0; i < N; i += 3) memcpy(text + shift + i, "\xe4\xb8\xad", 3);
+    text[shift + N] = '\xff';
+    bpe_error e = {.status = BPE_OK};
+    bpe_buffer b;
+    bpe_buffer_init(&b, &unit_alloc, 0);
+    CHECK_EQ_INT(bpe_utf8_repair(text, shift + N + 1, BPE_REPAIR_STRICT, &e, &b), BPE_BADTEXT);
+    CHECK_EQ_INT(e.offset, shift + N);
+    CHECK_BYTES(b.bytes, b.len, text, shift + N);
+    bpe_buffer_clear(&b);
+    repairs_to(text, shift + N + 1, BPE_REPAIR_IGNORE, text, shift + N);
+    CHECK_EQ_INT(bpe_utf8_repair(text, shift + N + 1, BPE_REPAIR_REPLACE, NULL, &b), BPE_OK);
+    CHECK(b.len == shift + N + 3 && memcmp(b.bytes, text, shift + N) == 0);
+    CHECK(b.len >= 3 && memcmp(b.bytes + b.len - 3, SUBST, 3) == 0);
+    bpe_buffer_clear(&b);
+  }
+}
+
 /* Texts long enough to be judged many bytes at a time: whole characters, and somewhere among them
 ** a few bytes at the edges of the ranges. */
 static void check_long_runs(void) {
@@ -249,6 +272,7 @@ int main(void) {
   check_decoding();
   check_runs();
   check_repair_examples();
+  check_repair_far();
   check_long_runs();
   return unit_summary();
 }
