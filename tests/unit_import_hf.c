@@ -530,7 +530,7 @@ static void test_refused(void) {
       {{.model = "\"dropout\":[],"}, "model.dropout: is not supported"},
       {{.pre = SEQUENCE(SPLIT("a$", "Isolated", "false") "," NO_REGEX)}, "line anchor in a regex"},
       {{.pre = SEQUENCE(SPLIT("\\\\h", "Isolated", "false") "," NO_REGEX)}, "\\h in a regex"},
-      {{.pre = SEQUENCE(SPLIT("[^\\\\H]", "Isolated", "false") "," NO_REGEX)}, "\\h in a regex"},
+      {{.pre = SEQUENCE(SPLIT("[^\\\\H]", "Isolated", "false") "," NO_REGEX)}, "\\H in a regex"},
       {{.pre = SEQUENCE(SPLIT("[a[b]]", "Isolated", "false") "," NO_REGEX)},
        "class inside a class in a regex"},
       {{.pre = SEQUENCE(SPLIT("[a&&b]", "Isolated", "false") "," NO_REGEX)}, "&& in a regex"},
