@@ -43,7 +43,7 @@ variant variants[VARIANTS] = {
     {.recipe = "SELECT bpe_train(body, 350, '{\"threads\":2,\"pattern\":\"cl100k\"}')"
                " FROM docs WHERE id % 2 = 1"},
     {.recipe =
-         "SELECT bpe_train(body, 320, '{\"threads\":2,\"regex\":\"\\\\w+|[^\\\\w]\"}') FROM docs"},
+         "SELECT bpe_train(body, 320, '{\"threads\":2,\"regex\":\"\\\\p{L}+|\\\\P{L}\"}') FROM docs"},
     {.recipe = "SELECT bpe_train(body, 330, '{\"threads\":1,\"pattern\":\"none\"}') FROM docs"},
     {.recipe = "SELECT bpe_train(body, 340, '{\"threads\":1,\"pattern\":\"qwen2\","
                "\"special_tokens\":[\"<s>\",\"</s>\"],\"bos\":[\"<s>\"]}') FROM docs"},
