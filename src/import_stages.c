@@ -138,6 +138,13 @@ static size_t plain_posix(const char *s, size_t len) {
   return 0;
 }
 
+/* The length of the escape at s[0], with the braces of a property or a number. */
+static size_t escape_length(const char *s, size_t len) {
+  if (len < 3 || s[2] != '{' || (s[1] != 'p' && s[1] != 'P' && s[1] != 'x')) return 2;
+  const char *end = memchr(s, '}', len);
+  return end == NULL ? len : (size_t)(end - s) + 1;
+}
+
 /* What Oniguruma and PCRE2 read differently, or NULL. */
 static const char *other_meaning(const char *s, size_t len) {
   bool in_class = false;
@@ -146,7 +153,7 @@ static const char *other_meaning(const char *s, size_t len) {
     if (c == '\\') {
       const char *escape = other_escape(s + i, len - i, in_class);
       if (escape != NULL) return escape;
-      i++;
+      i += escape_length(s + i, len - i) - 1;
     } else if (in_class) {
       const size_t posix = c == '[' ? plain_posix(s + i, len - i) : 0;
       if (posix != 0) i += posix - 1;
