@@ -63,6 +63,10 @@ static void check_patterns(void) {
   CHECK(p == NULL);
   CHECK(unit_says(&e, BPE_MISUSE, 0, "no such pattern: gpt5\\x0a"));
   CHECK_EQ_INT(bpe_pattern_new(&unit_alloc, "", 0, false, NULL, &p), BPE_MISUSE);
+  CHECK_EQ_INT(bpe_pattern_new(&unit_alloc, "[", 0, false, NULL, &p), BPE_MISUSE);
+  e = (bpe_error){.status = BPE_OK};
+  CHECK_EQ_INT(bpe_pattern_new(&unit_alloc, "[", 1, false, &e, &p), BPE_BADMODEL);
+  CHECK(unit_says(&e, BPE_BADMODEL, 1, "chain of patterns: premature EOF at byte 1"));
   CHECK_EQ_INT(bpe_pattern_new(&unit_alloc, "(", 1, true, NULL, &p), BPE_BADREGEX);
   CHECK(p == NULL);
   bpe_pattern_free(NULL);
