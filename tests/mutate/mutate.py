@@ -19,9 +19,11 @@ it has not passed. Remove OUT to begin anew.
 
 --quick T leaves out steps of more than T seconds; what lives through the rest is `open`, and a
 later run with a longer T, or without, goes on from there.
---only takes files that fit the glob. Survivors are explained in SURVIVORS.md, in lines of the form
-    - FILE KIND `` line as it was `` → `` line as it became `` why nothing can notice it
-Last line: N passed (killed, or explained), N failed (survivors without a reason).
+--only takes files that fit the glob. What lives is explained in SURVIVORS.md, in lines of the form
+    - FILE KIND `` line as it was `` → `` line as it became `` why
+below the headings "## Equivalent" (no input can tell it from the original) and "## Survivors" (some
+could, no test does). The verdicts go to OUT/mutants.tsv too, a line each.
+Last line: N passed (killed, or explained), N failed (alive without a reason).
 """
 import argparse
 import collections
@@ -336,56 +338,92 @@ class Runner:
                     seconds=round(time.monotonic() - start, 1))
 
 
+def what(r):
+    """What an explanation names a mutant by."""
+    return r["file"], r["was"], r["becomes"]
+
+
 def explained(folder):
-    """(file, line as it was, as it became) -> why nothing can notice."""
-    out = {}
+    """(file, line as it was, as it became) -> [("equivalent" or "survives", why), ...], one for
+    each mutant of which that is true."""
+    out, verdict = collections.defaultdict(list), None
     path = os.path.join(folder, "SURVIVORS.md")
     if os.path.exists(path):
         with open(path, encoding="utf-8") as f:
-            for m in re.finditer(r"^- (\S+) \w+ `` (.*?) `` → `` (.*?) `` (.+)$", f.read(),
-                                 re.MULTILINE):
-                out[m.group(1), m.group(2), m.group(3)] = m.group(4)
+            for line in f:
+                if line.startswith("## "):
+                    verdict = {"## Equivalent": "equivalent",
+                               "## Survivors": "survives"}.get(line.strip())
+                m = re.match(r"- (\S+) \w+ `` (.*?) `` → `` (.*?) `` (.+)$", line)
+                if m and verdict:
+                    out[m.group(1), m.group(2), m.group(3)].append((verdict, m.group(4)))
     return out
 
 
-def table(title, counts):
-    print("\n%-24s %7s %7s %7s" % (title, "mutants", "killed", "alive"))
-    for name in sorted(counts):
-        c = counts[name]
-        print("%-24s %7d %7d %7d" % (name, sum(c.values()), c["killed"],
-                                     sum(c.values()) - c["killed"]))
+def judge(counted, reasons):
+    """Gives what lives the verdict of SURVIVORS.md, if it is there, and takes that one away."""
+    out = []
+    for r in sorted(counted, key=lambda r: (r["file"], r["line"])):
+        if r["verdict"] != "killed" and reasons[what(r)]:
+            verdict, why = reasons[what(r)].pop(0)
+            r = dict(r, verdict=verdict, how=why)
+        out.append(r)
+    return out
 
 
-def report(counted, dropped, reasons):
-    by_kind, by_file = (collections.defaultdict(collections.Counter) for _ in range(2))
-    killers, unexplained, n = collections.Counter(), 0, collections.Counter()
-    for r in counted:
-        by_kind[r["kind"]][r["verdict"]] += 1
-        by_file[r["file"]][r["verdict"]] += 1
-        n[r["verdict"]] += 1
-        if r["verdict"] == "killed":
-            killers[r["by"]] += 1
-    table("kind", by_kind)
-    table("file", by_file)
+def write_tsv(path, command, judged):
+    """All verdicts; `how` only of those that live, since the others' is a program's output."""
+    with open(path, "w", encoding="utf-8") as f:
+        f.write("# Written by tests/mutate/mutate.py at its end: what it was told, then a line for "
+                "each mutant.\n# %s\n" % command)
+        f.write("file\tline\tkind\twas\tbecomes\tverdict\tkilled by\n")
+        for r in judged:
+            f.write("%s\t%d\t%s\t%s\t%s\t%s\t%s\n" % (
+                r["file"], r["line"], r["kind"], r["was"], r["becomes"], r["verdict"], r["by"]))
+
+
+VERDICTS = ("killed", "equivalent", "survives", "open", "lives")
+
+
+def table(title, judged, name):
+    """Verdicts of all mutants, of one name each."""
+    counts = collections.defaultdict(collections.Counter)
+    for r in judged:
+        counts[name(r)][r["verdict"]] += 1
+    print("\n%-24s %7s" % (title, "mutants") + "".join(" %10s" % v for v in VERDICTS))
+    for row in sorted(counts):
+        print("%-24s %7d" % (row, sum(counts[row].values())) +
+              "".join(" %10d" % counts[row][v] for v in VERDICTS))
+
+
+def report(judged, dropped, unused):
+    """Prints all figures; (how many are killed or explained, how many are not)"""
+    n = collections.Counter(r["verdict"] for r in judged)
+    table("kind", judged, lambda r: r["kind"])
+    table("folder", judged, lambda r: os.path.dirname(r["file"]))
+    table("file", judged, lambda r: r["file"])
     print("\nkilled by")
-    for name, k in killers.most_common():
-        print("%6d  %s" % (k, name))
+    for by, k in collections.Counter(r["by"] for r in judged if r["verdict"] == "killed") \
+            .most_common():
+        print("%6d  %s" % (k, by))
     print("\nalive")
-    for r in counted:
+    for r in judged:
         if r["verdict"] != "killed":
-            why = reasons.get((r["file"], r["was"], r["becomes"]))
-            unexplained += why is None
             print("- %s %s `` %s `` → `` %s `` %s" % (
                 r["file"], r["kind"], r["was"], r["becomes"],
-                why or "(%s, line %d)" % (r["verdict"], r["line"])))
-    alive = len(counted) - n["killed"]
-    changed = len(counted) - (alive - unexplained)
-    print("\n%d mutants: %d killed (%.1f %%), %d alive, of them %d explained; of the others %.1f %% "
-          "killed" % (len(counted), n["killed"], 100 * n["killed"] / max(1, len(counted)), alive,
-                      alive - unexplained, 100 * n["killed"] / max(1, changed)))
+                "%s: %s" % (r["verdict"], r["how"]) if r["verdict"] in ("equivalent", "survives")
+                else "(%s, line %d)" % (r["verdict"], r["line"])))
+    told = len(judged) - n["equivalent"]
+    print("\n%d mutants: %d killed (%.1f %%), %d equivalent, %d survive; of those that can be told "
+          "from the original %.1f %% killed" % (
+              len(judged), n["killed"], 100 * n["killed"] / max(1, len(judged)), n["equivalent"],
+              told - n["killed"], 100 * n["killed"] / max(1, told)))
     print("%d did not run the slowest steps; %d more do not compile, %d give the same objects" % (
         n["open"], dropped["compile"], dropped["same"]))
-    return len(counted) - unexplained, unexplained
+    if unused > 0:
+        print("%d reasons of SURVIVORS.md are for none of these mutants" % unused)
+    unexplained = n["open"] + n["lives"]
+    return len(judged) - unexplained, unexplained
 
 
 def ask(source, wanted, runner, results):
@@ -464,7 +502,11 @@ def main():
           flush=True)
     counted, dropped = choose_and_run(sources, o.mutants, o.jobs, runner,
                                       Results(out + "/results.jsonl"))
-    passed, failed = report(counted, dropped, explained(os.path.join(root, "tests", "mutate")))
+    reasons = explained(os.path.join(root, "tests", "mutate"))
+    judged = judge(counted, reasons)
+    write_tsv(out + "/mutants.tsv", "mutate.py --seed %s --mutants %d --only '%s'; %s" % (
+        o.seed, o.mutants, o.only, version.split("\n")[0]), judged)
+    passed, failed = report(judged, dropped, sum(map(len, reasons.values())))
     print("%d passed, %d failed" % (passed, failed))
     return failed > 0 or passed == 0
 
