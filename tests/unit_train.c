@@ -136,6 +136,23 @@ static void check_ties(void) {
   check_training(parts, 256 + 6, &o, "Z Z 10, B A 9, BA A 1, B ZZ 1, A C 1, A B 1");
 }
 
+/* What comes first is told by the whole of its place, however far into the text that is. */
+static void check_far_ties(void) {
+  static const size_t far[] = {1 << 11, 1 << 22}; /* where another digit of the sorting begins */
+  for (size_t i = 0; i < sizeof far / sizeof *far; i++) {
+    char *before = malloc(far[i] + 200), *between = malloc(200);
+    if (before == NULL || between == NULL) abort();
+    for (size_t k = 0; k < far[i]; k++) before[k] = k % 2 == 0 ? 'q' : ' ';
+    memcpy(between, before, 200);
+    before[far[i] - 100] = between[199] = 0;
+    const row rows[] = {{before, 1}, ROW("yx"), {between, 1}, ROW("ab"), ROW("zy"), END};
+    const bpe_train_options o = options("whitespace", BPE_TIE_FIRST);
+    check_training(rows, 300, &o, "y x 1, a b 1, z y 1");
+    free(before);
+    free(between);
+  }
+}
+
 /* T07: pairs that occur once are merged, too. */
 static void check_once(void) {
   static const row rows[] = {ROW("kl"), ROW("klm"), ROW("lmn"), ROW("lm"), ROW("no"), END};
@@ -432,6 +449,7 @@ int main(void) {
   check_nothing();
   check_size();
   check_ties();
+  check_far_ties();
   check_once();
   check_length();
   check_frequency();
