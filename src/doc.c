@@ -193,8 +193,9 @@ static bpe_status explain(building *b, const char *what, bpe_error *e) {
   const char *text = (const char *)yajl_get_error(b->handle, 0, NULL, 0);
   const char *colon = strstr(text, ": ");
   if (colon != NULL) text = colon + 2;
-  return set_error(e, BPE_BADMODEL, at, "%s: %.*s at byte %zu", what, (int)strcspn(text, "\n"),
-                   text, at);
+  int len = (int)strcspn(text, "\n");
+  if (len > 0 && text[len - 1] == '.') len--;
+  return set_error(e, BPE_BADMODEL, at, "%s: %.*s at byte %zu", what, len, text, at);
 }
 
 /* Apart from its caller, so that no local of the caller's is live across setjmp. */

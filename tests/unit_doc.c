@@ -72,7 +72,7 @@ static void check_refused(void) {
               {"[1,", 3, "test: premature EOF at byte 3"},
               {"{\"a\" 1}", 6, "test: object key and value must be separated by a colon (':') at byte 6"},
               {"[01]", 3, "test: after array element, I expect ',' or ']' at byte 3"},
-              {"\"\xff\"", 2, "test: invalid bytes in UTF8 string. at byte 2"},
+              {"\"\xff\"", 2, "test: invalid bytes in UTF8 string at byte 2"},
               {"1 2", 3, "test: trailing garbage at byte 3"}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     doc d = {.root = (const doc_node *)&unit_memory};
