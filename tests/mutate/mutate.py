@@ -203,8 +203,9 @@ class Runner:
             full = self.base.path(path)
             if os.path.isdir(full):
                 for name in sorted(os.listdir(full)):
-                    with open(os.path.join(full, name), "rb") as f:
-                        h.update(f.read())
+                    if os.path.isfile(os.path.join(full, name)):
+                        with open(os.path.join(full, name), "rb") as f:
+                            h.update(f.read())
             elif os.path.exists(full):
                 with open(full, "rb") as f:
                     h.update(f.read())
