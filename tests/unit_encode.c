@@ -94,6 +94,25 @@ static void check_tiny(void) {
   bpe_model_free(m);
 }
 
+/* Ids about 2^24, from where on a table of pieces that keeps three bytes of each cannot have them,
+** alone, beside others and at the end of a batch. */
+static void check_large_ids(void) {
+  static const char text[] = "ab cd ef abcdef\nabab cdcd efef ab cd ef";
+  static const char expected[] =
+      "[16777214,32,16777215,32,16777216,32,16777214,16777215,16777216,10,16777214,16777214,32,"
+      "16777215,16777215,32,16777216,16777216,32,16777214,32,16777215,32,16777216]";
+  bpe_builder *b = unit_builder("whitespace");
+  bpe_builder_grow(b, 'a', 'b', 0xfffffe);
+  bpe_builder_grow(b, 'c', 'd', 0xffffff);
+  bpe_builder_grow(b, 'e', 'f', 0x1000000);
+  bpe_model *m = unit_finish(b);
+  bpe_coder *c = coder_of(m, 0);
+  for (int again = 0; c != NULL && again < 3; again++)
+    encodes(c, text, sizeof text - 1, NULL, expected);
+  bpe_coder_free(c);
+  bpe_model_free(m);
+}
+
 static void check_document(void) {
   bpe_model *m = unit_tiny("gpt2");
   bpe_coder *c = coder_of(m, 0);
@@ -523,6 +542,7 @@ static void check_stopping(void) {
 int main(void) {
   check_builtins();
   check_tiny();
+  check_large_ids();
   check_document();
   check_specials();
   check_patterns();
