@@ -250,6 +250,63 @@ static void test_full_models(void) {
   check_formats(import_with(file.at, file.len, NULL, NULL, NULL), "mh");
 }
 
+/* What stands before the vocabulary of a tokenizer.json, and gives the model up. */
+static void check_frame(bpe_model *m, const char *expected) {
+  bpe_status st;
+  if (!CHECK(m != NULL)) return;
+  bpe_buffer b = exported(m, "huggingface", &st);
+  bpe_buffer_append(&b, "", 1);
+  char *vocab = st == BPE_OK ? strstr((char *)b.bytes, "\"vocab\":{") : NULL;
+  if (CHECK(vocab != NULL)) {
+    *vocab = 0;
+    if (!CHECK(strcmp((char *)b.bytes, expected) == 0))
+      printf("  %s\n  expected\n  %s\n", (char *)b.bytes, expected);
+  }
+  bpe_buffer_clear(&b);
+  bpe_model_free(m);
+}
+
+/* Whole texts: a loader may mind what a round trip through our own reader does not. */
+static void test_frames(void) {
+  check_frame(
+      plain("{\"pattern\":\"gpt2\",\"merges\":[[97,98]],\"special_tokens\":[\"<s>\"],\"bos\":[\"<s>\"]}"),
+      "{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\"added_tokens\":[{\"id\":257,"
+      "\"content\":\"<s>\",\"single_word\":false,\"lstrip\":false,\"rstrip\":false,"
+      "\"normalized\":false,\"special\":true}],\"normalizer\":null,\"pre_tokenizer\":{"
+      "\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"trim_offsets\":true,\"use_regex\":true},"
+      "\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{\"id\":"
+      "\"<s>\",\"type_id\":0}},{\"Sequence\":{\"id\":\"A\",\"type_id\":0}}],\"pair\":["
+      "{\"SpecialToken\":{\"id\":\"<s>\",\"type_id\":0}},{\"Sequence\":{\"id\":\"A\",\"type_id\":0}},"
+      "{\"Sequence\":{\"id\":\"B\",\"type_id\":1}}],\"special_tokens\":{\"<s>\":{\"id\":\"<s>\","
+      "\"ids\":[257],\"tokens\":[\"<s>\"]}}},\"decoder\":{\"type\":\"ByteLevel\","
+      "\"add_prefix_space\":true,\"trim_offsets\":true,\"use_regex\":true},\"model\":{"
+      "\"type\":\"BPE\",\"dropout\":null,\"unk_token\":null,\"continuing_subword_prefix\":null,"
+      "\"end_of_word_suffix\":null,\"fuse_unk\":false,\"byte_fallback\":false,"
+      "\"ignore_merges\":false,");
+  for (int strip = 0; strip < 3; strip++) {
+    char expected[1000], strips[80] = "";
+    if (strip > 0)
+      snprintf(strips, sizeof strips,
+               ",{\"type\":\"Strip\",\"content\":\" \",\"start\":%d,\"stop\":0}", strip);
+    snprintf(expected, sizeof expected,
+             "{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\"added_tokens\":[],"
+             "\"normalizer\":null,\"pre_tokenizer\":null,\"post_processor\":null,\"decoder\":{"
+             "\"type\":\"Sequence\",\"decoders\":[{\"type\":\"ByteFallback\"},{\"type\":\"Fuse\"}%s]},"
+             "\"model\":{\"type\":\"BPE\",\"dropout\":null,\"unk_token\":null,"
+             "\"continuing_subword_prefix\":null,\"end_of_word_suffix\":null,\"fuse_unk\":true,"
+             "\"byte_fallback\":true,\"ignore_merges\":false,",
+             strips);
+    file.len = 0;
+    add(&file,
+        "{\"decoder\":{\"type\":\"Sequence\",\"decoders\":[{\"type\":\"ByteFallback\"},"
+        "{\"type\":\"Fuse\"}%s]},\"model\":{\"byte_fallback\":true,\"vocab\":{\"a\":0",
+        strips);
+    for (unsigned c = 0; c < 256; c++) add(&file, ",\"<0x%02X>\":%u", c, 1 + c);
+    add(&file, "},\"merges\":[]}}");
+    check_frame(import_with(file.at, file.len, NULL, NULL, NULL), expected);
+  }
+}
+
 /* ---- The BLOB ------------------------------------------------------------------------------ */
 
 static void check_blob_refused(const uint8_t *bytes, size_t len) {
@@ -390,6 +447,7 @@ int main(void) {
   test_names_once();
   test_many_merges();
   test_full_models();
+  test_frames();
   test_blob();
   test_settings();
   test_misuse();

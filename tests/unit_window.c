@@ -44,6 +44,9 @@ static void check_windows(void) {
   gives(windows(c, "abcabcx", 7, NULL, (bpe_window_options){.most = 3}), "0-7:3");
   gives(windows(c, "abcabcabc", 9, NULL, (bpe_window_options){.most = 2, .overlap = 1}),
         "0-6:2 3-9:2");
+  /* Two tokens of a character: no window of two has the overlap too. */
+  gives(windows(c, "xy\xc3\xa9", 4, NULL, (bpe_window_options){.most = 2, .overlap = 1}),
+        "0-2:2 2-4:2");
   gives(windows(c, "abcabc", 6, &document, (bpe_window_options){.most = 3}), "0-3:3 3-6:3");
   gives(windows(c, "abc", 3, &document, (bpe_window_options){.most = 2}),
         "3 at 0: what begins at byte 0 needs more than 2 tokens");
