@@ -317,6 +317,58 @@ static void check_blob_refused(const uint8_t *bytes, size_t len) {
   bpe_model_free(m);
 }
 
+/* Numbers end within 64 bits and within what is asked for; the layout's version is the first. */
+static void test_blob_numbers(void) {
+  static const struct {
+    const char *number, *says;
+    size_t len;
+    uint64_t at;
+  } rows[] = {
+      {"", "model: ends too early at byte 8", 0, 8},
+      {"\x80", "model: ends too early at byte 9", 1, 9},
+      {"\x81", "model: ends too early at byte 9", 1, 9},
+      {"\x02", "model: layout version is 2, not 1", 1, 8},
+      {"\xff\xff\xff\xff\x0f", "model: layout version is 4294967295, not 1", 5, 8},
+      {"\x80\x80\x80\x80\x10", "model: number out of range at byte 13", 5, 13},
+      {"\x81\x80\x80\x80\x80\x80\x80\x80\x80\x00", "model: ends too early", 10, 18},
+      {"\x81\x80\x80\x80\x80\x80\x80\x80\x80\x01", "model: number out of range at byte 18", 10, 18},
+      {"\x81\x80\x80\x80\x80\x80\x80\x80\x80\x02", "model: number out of range at byte 18", 10, 18},
+      {"\x81\x80\x80\x80\x80\x80\x80\x80\x80\x80", "model: number out of range at byte 18", 10, 18},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    char blob[20] = "bpemodel";
+    bpe_model *m = NULL;
+    bpe_error e = {.status = BPE_OK};
+    memcpy(blob + 8, rows[i].number, rows[i].len);
+    CHECK_EQ_INT(bpe_model_parse(&unit_alloc, blob, 8 + rows[i].len, &e, &m), BPE_BADMODEL);
+    CHECK(unit_says(&e, BPE_BADMODEL, rows[i].at, rows[i].says));
+  }
+}
+
+/* Counts of merges of any size come back, and are 0 where none was given. */
+static void test_blob_counts(void) {
+  static const uint64_t counts[] = {0, 0, 1, UINT64_MAX, 0, UINT64_C(1) << 63, 127, 128};
+  enum { N = sizeof counts / sizeof *counts };
+  bpe_builder *b = unit_builder("none");
+  for (uint32_t i = 0; i < N; i++) {
+    const uint8_t pair[2] = {(uint8_t)('a' + i), 'z'};
+    bpe_builder_token(b, 256 + i, BPE_TOKEN, pair, 2);
+    bpe_builder_merge(b, i, pair[0], pair[1], 256 + i, counts[i]);
+  }
+  bpe_model *m = unit_finish(b), *back = NULL;
+  bpe_status st;
+  if (m == NULL) return;
+  bpe_buffer blob = exported(m, "model", &st);
+  CHECK(st == BPE_OK && bpe_model_parse(&unit_alloc, blob.bytes, blob.len, NULL, &back) == BPE_OK);
+  for (uint32_t i = 0; i < N; i++) {
+    CHECK(bpe_model_merge(m, i).count == counts[i]);
+    CHECK(back != NULL && bpe_model_merge(back, i).count == counts[i]);
+  }
+  bpe_buffer_clear(&blob);
+  bpe_model_free(back);
+  bpe_model_free(m);
+}
+
 static void test_blob(void) {
   bpe_builder *b = unit_builder("cl100k");
   bpe_builder_token(b, 256, BPE_TOKEN, "ab", 2);
@@ -449,6 +501,8 @@ int main(void) {
   test_full_models();
   test_frames();
   test_blob();
+  test_blob_numbers();
+  test_blob_counts();
   test_settings();
   test_misuse();
   return unit_summary();

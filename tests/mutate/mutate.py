@@ -17,8 +17,9 @@ never enters the changed function (reach.py). Answers go to OUT/results.jsonl as
 kept: what was killed stays so as long as its file does, what lives is asked only those steps that
 it has not passed. Remove OUT to begin anew.
 
---quick T leaves out steps of more than T seconds; what lives through the rest is `open`, and a
-later run with a longer T, or without, goes on from there.
+--quick T leaves out steps of more than T seconds, and asks the others without finding out first
+which of them enter the function; what lives through them is `open`, and a later run with a longer
+T, or without, goes on from there.
 --only takes files that fit the glob. What lives is explained in SURVIVORS.md, in lines of the form
     - FILE KIND `` line as it was `` → `` line as it became `` why
 below the headings "## Equivalent" (no input can tell it from the original) and "## Survivors" (some
@@ -177,7 +178,7 @@ class Runner:
         self.order = self.measure(self.commands(out + "/commands.json"))
         self.reach = reach.Reach(out + "/reach", cc, self.base.folder,
                                  {" ".join(s.argv): (s.argv, s.key) for s in self.order
-                                  if not quick or cost(s) <= quick})
+                                  if not quick})
         self.static = {s.argv[0]: self.needs_no_extension(s.argv) for s in self.order}
 
     def use_tree(self, number):
@@ -212,15 +213,22 @@ class Runner:
         return h.hexdigest()[:16]
 
     def commands(self, path):
-        """What `make test` checks with, asked once for each state of the tree."""
+        """What `make test` checks with, asked once for each Makefile and set of files."""
+        h = hashlib.sha256(open(self.base.path("Makefile"), "rb").read())
+        for relative in sorted(self.base.files()):
+            if not relative.startswith(NO_PART_OF_TEST):
+                h.update(relative.encode() + b"\0")
         if os.path.exists(path):
             with open(path, encoding="utf-8") as f:
                 known = json.load(f)
-            if known["tree"] == self.tree_key:
-                return known["commands"]
+            if known["tree"] == h.hexdigest():
+                built = os.path.join("build", "bin")
+                programs = os.listdir(self.base.path(built))
+                if self.base.make("bpe.so", *(built + "/" + p for p in programs if "." not in p)):
+                    return known["commands"]
         commands = self.base.steps()
         with open(path, "w", encoding="utf-8") as f:
-            json.dump({"tree": self.tree_key, "commands": commands}, f)
+            json.dump({"tree": h.hexdigest(), "commands": commands}, f)
         return commands
 
     def measure(self, commands):
