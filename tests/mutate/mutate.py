@@ -2,7 +2,7 @@
 """mutate.py - would `make test` notice? Changes the sources in one place at a time and asks it.
 
     mutate.py [--seed S] [--mutants N] [--root .] [--out build/mutate] [--only GLOB] [--quick T]
-              [--jobs J]
+              [--jobs J] [--report]
 
 From the seed it picks N mutants: over the files of src/ and ext/ in proportion to the lines that
 can be changed, at least one each, over the kinds of sites.py by WEIGHTS, never twice in one place.
@@ -20,7 +20,10 @@ it has not passed. Remove OUT to begin anew.
 --quick T leaves out steps of more than T seconds, and asks the others without finding out first
 which of them enter the function; what lives through them is `open`, and a later run with a longer
 T, or without, goes on from there.
---only takes files that fit the glob. What lives is explained in SURVIVORS.md, in lines of the form
+--report asks nothing and gives the figures of what is known.
+--only takes files that fit the glob.
+
+What lives is explained in SURVIVORS.md, in lines of the form
     - FILE KIND `` line as it was `` → `` line as it became `` why
 below the headings "## Equivalent" (no input can tell it from the original) and "## Survivors" (some
 could, no test does). The verdicts go to OUT/mutants.tsv too, a line each.
@@ -423,11 +426,11 @@ def report(judged, dropped, unused):
                 "%s: %s" % (r["verdict"], r["how"]) if r["verdict"] in ("equivalent", "survives")
                 else "(%s, line %d)" % (r["verdict"], r["line"])))
     told = len(judged) - n["equivalent"]
-    print("\n%d mutants: %d killed (%.1f %%), %d equivalent, %d survive; of those that can be told "
-          "from the original %.1f %% killed" % (
+    print("\n%d mutants: %d killed (%.1f %%), %d equivalent, %d survive, %d live without a reason; of "
+          "those that can be told from the original %.1f %% killed" % (
               len(judged), n["killed"], 100 * n["killed"] / max(1, len(judged)), n["equivalent"],
-              told - n["killed"], 100 * n["killed"] / max(1, told)))
-    print("%d did not run the slowest steps; %d more do not compile, %d give the same objects" % (
+              n["survives"], n["open"] + n["lives"], 100 * n["killed"] / max(1, told)))
+    print("%d were not asked all steps; %d more do not compile, %d give the same objects" % (
         n["open"], dropped["compile"], dropped["same"]))
     if unused > 0:
         print("%d reasons of SURVIVORS.md are for none of these mutants" % unused)
@@ -481,6 +484,25 @@ def choose_and_run(sources, n, jobs, runner, results):
     return counted, sum((d for _, d in by_file.values()), collections.Counter())
 
 
+def recall(sources, n, results):
+    """What choose_and_run would give if nothing could be asked."""
+    share, counted, dropped = quotas(sources, n), [], collections.Counter()
+    for source in sources:
+        wanted = len(counted) + share[source.file]
+        while len(counted) < wanted:
+            m = source.pick()
+            if m is None:
+                break
+            r = results.known.get(key_of(m, source)) or dict(
+                file=m.file, line=m.line, kind=m.kind, was=m.was, becomes=m.becomes,
+                verdict="open", by="", how="")
+            if r["verdict"] in ("compile", "same"):
+                dropped[r["verdict"]] += 1
+            else:
+                counted.append(r)
+    return counted, dropped
+
+
 def main():
     if sys.argv[1:2] == ["--note"]:
         with open(sys.argv[2], "a", encoding="utf-8") as f:
@@ -494,6 +516,7 @@ def main():
     a.add_argument("--only", default="*")
     a.add_argument("--quick", type=float)
     a.add_argument("--jobs", type=int, default=1)
+    a.add_argument("--report", action="store_true")
     o = a.parse_args()
     cc, root, out = os.environ.get("CC", "cc"), os.path.abspath(o.root), os.path.abspath(o.out)
     files = sorted(os.path.relpath(p, root) for d in ("src", "ext") for p in
@@ -506,11 +529,14 @@ def main():
     print("mutate: seed %s, %d mutants of %d places in %d files; %s" % (
         o.seed, o.mutants, sum(len(s.sites) for s in sources), len(sources),
         version.split("\n")[0]), flush=True)
-    runner = Runner(root, out, cc, o.quick)
-    print("%d steps, %.0f s of CPU" % (len(runner.order), sum(s.cpu for s in runner.order)),
-          flush=True)
-    counted, dropped = choose_and_run(sources, o.mutants, o.jobs, runner,
-                                      Results(out + "/results.jsonl"))
+    results = Results(out + "/results.jsonl")
+    if o.report:
+        counted, dropped = recall(sources, o.mutants, results)
+    else:
+        runner = Runner(root, out, cc, o.quick)
+        print("%d steps, %.0f s of CPU" % (len(runner.order), sum(s.cpu for s in runner.order)),
+              flush=True)
+        counted, dropped = choose_and_run(sources, o.mutants, o.jobs, runner, results)
     reasons = explained(os.path.join(root, "tests", "mutate"))
     judged = judge(counted, reasons)
     write_tsv(out + "/mutants.tsv", "mutate.py --seed %s --mutants %d --only '%s'; %s" % (
