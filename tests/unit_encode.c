@@ -113,6 +113,32 @@ static void check_large_ids(void) {
   bpe_model_free(m);
 }
 
+/* Pieces too long for the table of pieces, several in one batch: each is counted, each time. */
+static void check_long_pieces(void) {
+  enum { PIECES = 7, LONG = 300 };
+  char text[PIECES * (LONG + PIECES + 1)];
+  size_t len = 0;
+  for (size_t i = 0; i < PIECES; i++) {
+    memset(text + len, (int)('d' + i), LONG + i);
+    len += LONG + i;
+    text[len++] = '\n';
+  }
+  bpe_model *m = unit_tiny("gpt2");
+  bpe_coder *c = coder_of(m, 0);
+  for (int again = 0; c != NULL && again < 2; again++) {
+    uint64_t n = 0;
+    bpe_buffer packed;
+    bpe_buffer_init(&packed, &unit_alloc, 0);
+    CHECK_EQ_INT(bpe_count(c, text, len, NULL, NULL, &n), BPE_OK);
+    CHECK_EQ_INT(n, len);
+    CHECK_EQ_INT(bpe_encode_packed(c, text, len, 16, NULL, NULL, &packed), BPE_OK);
+    CHECK_EQ_INT(packed.len, 2 * len);
+    bpe_buffer_clear(&packed);
+  }
+  bpe_coder_free(c);
+  bpe_model_free(m);
+}
+
 static void check_document(void) {
   bpe_model *m = unit_tiny("gpt2");
   bpe_coder *c = coder_of(m, 0);
@@ -543,6 +569,7 @@ int main(void) {
   check_builtins();
   check_tiny();
   check_large_ids();
+  check_long_pieces();
   check_document();
   check_specials();
   check_patterns();
