@@ -88,6 +88,8 @@ static void check_tiny(void) {
   encodes(c, "a\0b", 3, NULL, "[97,0,98]");
   encodes(c, "ab\xff" "c", 4, NULL, "[256,255,99]");
   encodes(c, "<s>abc</s>", 10, NULL, "[60,115,62,258,60,47,115,62]");
+  const bpe_walk_options split_only = {.split_only = true};
+  encodes(c, "abc abc", 7, &split_only, "[]"); /* its pieces have no ids */
   encodes(c, "cabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabc", 55, NULL,
           "[99,258,258,258,258,258,258,258,258,258,258,258,258,258,258,258,258,258,258]");
   bpe_coder_free(c);
