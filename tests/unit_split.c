@@ -105,6 +105,8 @@ static void check_regexes(void) {
   splits("b", true, "abcb", 4, "1 1 1 1");
   splits("b+", true, "bb--b", 5, "2 2 1");
   splits("b*", true, "abbc", 4, "1 2 1");
+  splits("b*", true, "\xe4\xb8\xad" "bb\xf0\x90\x80\x80" "b\xc3\xa9", 12, "3 2 4 1 2");
+  splits("b*", true, "\xf0\x90\x80\x80\xf0\x90\x80\x80\xff" "aaaaaabba", 18, "8 1 6 2 1");
   splits("a\\Kb", true, "abab", 4, "1 1 1 1");
   splits(".", true, "\xe4\xb8\xad\0\n", 5, "3 1 1");
   splits("\\s+(?!\\S)|\\S+", true, "a  b c", 6, "1 1 1 1 1 1");
