@@ -428,6 +428,35 @@ static void check_cut_above(void) {
   bpe_model_free(m);
 }
 
+/* Cut to a size it is what training to that size gives, BOS and EOS too, wherever these are. */
+static void check_cut_places(void) {
+  static const row rows[] = {ROW("the cat sat on the mat, the cat sat there"), END};
+  static const bpe_name names[] = {{"<s>", 3}, {"</s>", 4}};
+  static const uint32_t bos[] = {0}, eos[] = {1, 0};
+  for (int place = 0; place < 3; place++) {
+    bpe_train_options o = options("gpt2", BPE_TIE_BYTES);
+    o.specials = names;
+    o.n_specials = 2;
+    o.bos = bos;
+    o.n_bos = 1;
+    o.eos = eos;
+    o.n_eos = 2;
+    o.place = (bpe_place)place;
+    bpe_model *m = train(rows, 268, &o);
+    for (uint32_t size = 258; size <= 268; size++) {
+      uint8_t digests[2][32];
+      bpe_model *cut = NULL, *trained = train(rows, size, &o);
+      CHECK(bpe_model_cut(m, size, NULL, &cut) == BPE_OK);
+      CHECK(cut != NULL && bpe_model_digest(cut, NULL, digests[0]) == BPE_OK &&
+            bpe_model_digest(trained, NULL, digests[1]) == BPE_OK);
+      if (!CHECK(memcmp(digests[0], digests[1], 32) == 0)) printf("  %d, %u\n", place, size);
+      bpe_model_free(cut);
+      bpe_model_free(trained);
+    }
+    bpe_model_free(m);
+  }
+}
+
 static void check_special_limit(void) {
   bpe_error e = {.status = BPE_OK};
   bpe_trainer *t;
@@ -463,6 +492,7 @@ int main(void) {
   check_sticky();
   check_cut_refused();
   check_cut_above();
+  check_cut_places();
   check_special_limit();
   return unit_summary();
 }
