@@ -141,6 +141,41 @@ static void check_long_pieces(void) {
   bpe_model_free(m);
 }
 
+/* Whichever request for memory fails, encoding says so or gives the same ids, and the coder can be
+** used again. */
+static void check_memory(void) {
+  enum { LEN = 60000 };
+  char *text = malloc(LEN);
+  if (text == NULL) return;
+  for (size_t i = 0; i < LEN; i++) text[i] = (char)(i % 9 == 0 ? ' ' : 'a' + (int)unit_below(5));
+  bpe_model *m = unit_tiny("gpt2");
+  bpe_buffer whole, packed;
+  bpe_buffer_init(&whole, &unit_alloc, 0);
+  bpe_coder *c = coder_of(m, 0);
+  CHECK_EQ_INT(bpe_encode_packed(c, text, LEN, 32, NULL, NULL, &whole), BPE_OK);
+  for (size_t k = 1; k < 100; k++) {
+    bpe_coder *fresh = coder_of(m, 0);
+    unit_fail(k, false);
+    bpe_buffer_init(&packed, &unit_alloc, 0);
+    const bpe_status st = bpe_encode_packed(fresh, text, LEN, 32, NULL, NULL, &packed);
+    const bool refused = unit_memory.refused > 0;
+    unit_fail(0, false);
+    const bool same = packed.len == whole.len && memcmp(packed.bytes, whole.bytes, whole.len) == 0;
+    CHECK(st == BPE_OK ? same : refused && st == BPE_NOMEM);
+    bpe_buffer_clear(&packed);
+    bpe_buffer_init(&packed, &unit_alloc, 0);
+    CHECK(bpe_encode_packed(fresh, text, LEN, 32, NULL, NULL, &packed) == BPE_OK);
+    CHECK(packed.len == whole.len && memcmp(packed.bytes, whole.bytes, whole.len) == 0);
+    bpe_buffer_clear(&packed);
+    bpe_coder_free(fresh);
+    if (!refused && CHECK(k > 2)) break;
+  }
+  bpe_buffer_clear(&whole);
+  bpe_coder_free(c);
+  bpe_model_free(m);
+  free(text);
+}
+
 static void check_document(void) {
   bpe_model *m = unit_tiny("gpt2");
   bpe_coder *c = coder_of(m, 0);
@@ -572,6 +607,7 @@ int main(void) {
   check_tiny();
   check_large_ids();
   check_long_pieces();
+  check_memory();
   check_document();
   check_specials();
   check_patterns();
