@@ -141,6 +141,28 @@ static void check_long_pieces(void) {
   bpe_model_free(m);
 }
 
+/* A token that no merges reach is met only where pieces that are tokens are taken whole. */
+static void check_out_of_reach(void) {
+  static const char text[] = "ab cd abcdefghijklmnopq\ncd ab abcdefghijklmnopq";
+  for (int whole = 0; whole < 2; whole++) {
+    bpe_builder *b = unit_builder("whitespace");
+    bpe_builder_grow(b, 'c', 'd', 256);
+    bpe_builder_token(b, 300, BPE_TOKEN, "ab", 2);
+    bpe_builder_token(b, 301, BPE_TOKEN, "abcdefghijklmnopq", 17);
+    if (whole) bpe_builder_whole(b);
+    bpe_model *m = unit_finish(b);
+    bpe_coder *c = coder_of(m, 0);
+    for (int again = 0; c != NULL && again < 2; again++)
+      encodes(c, text, sizeof text - 1, NULL,
+              whole ? "[300,32,256,32,301,10,256,32,300,32,301]"
+                    : "[97,98,32,256,32,97,98,256,101,102,103,104,105,106,107,108,109,110,111,112,"
+                      "113,10,256,32,97,98,32,97,98,256,101,102,103,104,105,106,107,108,109,110,"
+                      "111,112,113]");
+    bpe_coder_free(c);
+    bpe_model_free(m);
+  }
+}
+
 /* Whichever request for memory fails, encoding says so or gives the same ids, and the coder can be
 ** used again. */
 static void check_memory(void) {
@@ -607,6 +629,7 @@ int main(void) {
   check_tiny();
   check_large_ids();
   check_long_pieces();
+  check_out_of_reach();
   check_memory();
   check_document();
   check_specials();
