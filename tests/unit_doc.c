@@ -70,7 +70,8 @@ static void check_refused(void) {
     const char *says;
   } rows[] = {{"", 0, "test: premature EOF at byte 0"},
               {"[1,", 3, "test: premature EOF at byte 3"},
-              {"{\"a\" 1}", 6, "test: object key and value must be separated by a colon (':') at byte 6"},
+              {"{\"a\" 1}", 6,
+               "test: object key and value must be separated by a colon (':') at byte 6"},
               {"[01]", 3, "test: after array element, I expect ',' or ']' at byte 3"},
               {"\"\xff\"", 2, "test: invalid bytes in UTF8 string at byte 2"},
               {"1 2", 3, "test: trailing garbage at byte 3"}};
@@ -110,7 +111,8 @@ static void check_long(void) {
   if (text == NULL) return;
   size_t len = 1;
   text[0] = '[';
-  for (int i = 0; i < 50000; i++) len += (size_t)snprintf(text + len, 16, "%s%d", i > 0 ? "," : "", i);
+  for (int i = 0; i < 50000; i++)
+    len += (size_t)snprintf(text + len, 16, "%s%d", i > 0 ? "," : "", i);
   text[len++] = ']';
   d = parsed(text, len);
   uint32_t n = 0, id, wrong = 0;
@@ -207,7 +209,8 @@ static void check_append(void) {
               {"a\"b\\c/", 6, "\"a\\\"b\\\\c/\""},
               {"\0\x1f \x7f", 4, "\"\\u0000\\u001f \x7f\""},
               {"\t\n\r", 3, "\"\\u0009\\u000a\\u000d\""},
-              {"\xc3\xa9\xe4\xb8\xad\xf0\x9f\x98\x80", 9, "\"\xc3\xa9\xe4\xb8\xad\xf0\x9f\x98\x80\""},
+              {"\xc3\xa9\xe4\xb8\xad\xf0\x9f\x98\x80", 9,
+               "\"\xc3\xa9\xe4\xb8\xad\xf0\x9f\x98\x80\""},
               {"\xff\xe4\xb8x\xc3", 5, "\"\xef\xbf\xbd\xef\xbf\xbdx\xef\xbf\xbd\""}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     bpe_buffer b;
@@ -224,7 +227,8 @@ static void check_memory(void) {
   size_t len = 1;
   text[0] = '[';
   for (int i = 0; i < 160; i++)
-    len += (size_t)snprintf(text + len, sizeof text - len, "%s{\"key\":\"v%d\"}", i > 0 ? "," : "", i);
+    len += (size_t)snprintf(text + len, sizeof text - len, "%s{\"key\":\"v%d\"}",
+                            i > 0 ? "," : "", i);
   text[len++] = ']';
   for (size_t k = 1; k < 100; k++) {
     doc d;

@@ -269,14 +269,16 @@ static void check_frame(bpe_model *m, const char *expected) {
 /* Whole texts: a loader may mind what a round trip through our own reader does not. */
 static void test_frames(void) {
   check_frame(
-      plain("{\"pattern\":\"gpt2\",\"merges\":[[97,98]],\"special_tokens\":[\"<s>\"],\"bos\":[\"<s>\"]}"),
+      plain("{\"pattern\":\"gpt2\",\"merges\":[[97,98]],\"special_tokens\":[\"<s>\"],"
+            "\"bos\":[\"<s>\"]}"),
       "{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\"added_tokens\":[{\"id\":257,"
       "\"content\":\"<s>\",\"single_word\":false,\"lstrip\":false,\"rstrip\":false,"
       "\"normalized\":false,\"special\":true}],\"normalizer\":null,\"pre_tokenizer\":{"
       "\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"trim_offsets\":true,\"use_regex\":true},"
       "\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{\"id\":"
       "\"<s>\",\"type_id\":0}},{\"Sequence\":{\"id\":\"A\",\"type_id\":0}}],\"pair\":["
-      "{\"SpecialToken\":{\"id\":\"<s>\",\"type_id\":0}},{\"Sequence\":{\"id\":\"A\",\"type_id\":0}},"
+      "{\"SpecialToken\":{\"id\":\"<s>\",\"type_id\":0}},"
+      "{\"Sequence\":{\"id\":\"A\",\"type_id\":0}},"
       "{\"Sequence\":{\"id\":\"B\",\"type_id\":1}}],\"special_tokens\":{\"<s>\":{\"id\":\"<s>\","
       "\"ids\":[257],\"tokens\":[\"<s>\"]}}},\"decoder\":{\"type\":\"ByteLevel\","
       "\"add_prefix_space\":true,\"trim_offsets\":true,\"use_regex\":true},\"model\":{"
@@ -291,7 +293,8 @@ static void test_frames(void) {
     snprintf(expected, sizeof expected,
              "{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\"added_tokens\":[],"
              "\"normalizer\":null,\"pre_tokenizer\":null,\"post_processor\":null,\"decoder\":{"
-             "\"type\":\"Sequence\",\"decoders\":[{\"type\":\"ByteFallback\"},{\"type\":\"Fuse\"}%s]},"
+             "\"type\":\"Sequence\",\"decoders\":[{\"type\":\"ByteFallback\"},"
+             "{\"type\":\"Fuse\"}%s]},"
              "\"model\":{\"type\":\"BPE\",\"dropout\":null,\"unk_token\":null,"
              "\"continuing_subword_prefix\":null,\"end_of_word_suffix\":null,\"fuse_unk\":true,"
              "\"byte_fallback\":true,\"ignore_merges\":false,",
