@@ -32,7 +32,7 @@ bool value_bytes(sqlite3_value *v, bytes *out) {
   const void *data = is_blob ? sqlite3_value_blob(v) : (const void *)sqlite3_value_text(v);
   const int len = sqlite3_value_bytes(v);
   *out = (bytes){.data = (const uint8_t *)"", .len = 0};
-  if (data && len > 0) *out = (bytes){.data = data, .len = (size_t)len};
+  if (data) *out = (bytes){.data = data, .len = (size_t)len};
   return data || (is_blob && len == 0);
 }
 

@@ -170,7 +170,7 @@ static int next_id(job *j) {
     if (rc == SQLITE_DONE) fail(j->f, "bpe_model cannot be read"); /* an authorizer says so */
     else if (rc != SQLITE_ROW) fail_db(j->f, j->c->db, rc);
     else if (last == INT64_MAX) fail(j->f, "no id is left in bpe_model");
-    j->id = last < 1 ? 1 : last + (last < INT64_MAX);
+    else j->id = last < 1 ? 1 : last + 1;
   }
   sqlite3_finalize(stmt);
   return j->f->rc;

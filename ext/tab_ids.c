@@ -63,14 +63,14 @@ static int ids_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **out) {
   (void)vtab;
   ids_cursor *cur = sqlite3_malloc64(sizeof *cur);
   if (!cur) return SQLITE_NOMEM;
-  *cur = (ids_cursor){.size = 4};
+  *cur = (ids_cursor){0};
   *out = &cur->base;
   return SQLITE_OK;
 }
 
 static void reset(ids_cursor *cur) {
   scan_close(&cur->scan);
-  *cur = (ids_cursor){.base = cur->base, .size = 4};
+  *cur = (ids_cursor){.base = cur->base};
 }
 
 static int ids_close(sqlite3_vtab_cursor *base) {

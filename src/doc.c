@@ -49,7 +49,6 @@ static void free_chunks(arena *a) {
     mem_free(&a->alloc, c);
     c = next;
   }
-  a->chunks = NULL;
 }
 
 static void *take(building *b, arena *a, size_t n) {
@@ -99,11 +98,8 @@ static const char *keep(building *b, const void *text, size_t len) {
   return copy;
 }
 
+/* No string is longer than the document, whose length fits 32 bits. */
 static doc_node *add_node(building *b, doc_kind kind, const void *text, size_t len) {
-  if (len > UINT32_MAX - 1) {
-    b->too_long = true;
-    return NULL;
-  }
   doc_node *v = take(b, &b->kept, sizeof *v);
   *v = (doc_node){.kind = (uint8_t)kind, .key = b->key, .key_len = (uint32_t)b->key_len};
   v->offset = (uint32_t)(b->at + yajl_get_bytes_consumed(b->handle));
@@ -131,35 +127,33 @@ static int open_node(building *b, doc_kind kind) {
     b->too_deep = true;
     return 0;
   }
-  doc_node *v = add_node(b, kind, NULL, 0);
-  if (v == NULL) return 0;
-  b->open[b->depth] = v;
+  b->open[b->depth] = add_node(b, kind, NULL, 0);
   b->last[b->depth++] = NULL;
   return 1;
 }
 
 static int on_null(void *ctx) {
-  return add_node(ctx, DOC_NULL, NULL, 0) != NULL;
+  add_node(ctx, DOC_NULL, NULL, 0);
+  return 1;
 }
 
 static int on_boolean(void *ctx, int yes) {
-  return add_node(ctx, yes ? DOC_TRUE : DOC_FALSE, NULL, 0) != NULL;
+  add_node(ctx, yes ? DOC_TRUE : DOC_FALSE, NULL, 0);
+  return 1;
 }
 
 static int on_number(void *ctx, const char *text, size_t len) {
-  return add_node(ctx, DOC_NUMBER, text, len) != NULL;
+  add_node(ctx, DOC_NUMBER, text, len);
+  return 1;
 }
 
 static int on_string(void *ctx, const unsigned char *text, size_t len) {
-  return add_node(ctx, DOC_STRING, text, len) != NULL;
+  add_node(ctx, DOC_STRING, text, len);
+  return 1;
 }
 
 static int on_key(void *ctx, const unsigned char *text, size_t len) {
   building *b = ctx;
-  if (len > UINT32_MAX - 1) {
-    b->too_long = true;
-    return 0;
-  }
   b->key = keep(b, text, len);
   b->key_len = len;
   return 1;
@@ -199,8 +193,9 @@ static bpe_status explain(building *b, const char *what, bpe_error *e) {
   const char *text = (const char *)yajl_get_error(b->handle, 0, NULL, 0);
   const char *colon = strstr(text, ": ");
   if (colon != NULL) text = colon + 2;
-  return set_error(e, BPE_BADMODEL, at, "%s: %.*s at byte %zu", what, (int)strcspn(text, "\n"),
-                   text, at);
+  int len = (int)strcspn(text, "\n");
+  if (len > 0 && text[len - 1] == '.') len--;
+  return set_error(e, BPE_BADMODEL, at, "%s: %.*s at byte %zu", what, len, text, at);
 }
 
 /* Apart from its caller, so that no local of the caller's is live across setjmp. */

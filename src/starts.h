@@ -186,7 +186,7 @@ static ALWAYS_INLINE uint64_t starts_o200k(const block_masks *m, const uint8_t *
     }
     const unsigned n = i == end ? 0 : starts_contraction(s + i, true);
     if (n == 0) continue;
-    starts &= ~(UINT64_C(7) << i & up_to(i + n - 1));
+    starts &= ~(UINT64_C(7) << i);
     starts |= UINT64_C(1) << (i + n);
     end = i + n;
   }

@@ -65,6 +65,18 @@ static inline uint32_t unit_below(uint32_t n) {
   return (uint32_t)((uint64_t)unit_random() * n >> 32);
 }
 
+/* Writes a code point, a surrogate too, as UTF-8; returns its length. */
+static inline size_t unit_write_char(uint32_t cp, uint8_t s[4]) {
+  if (cp < 0x80) {
+    s[0] = (uint8_t)cp;
+    return 1;
+  }
+  const size_t n = cp < 0x800 ? 2 : cp < 0x10000 ? 3 : 4;
+  for (size_t i = n; --i > 0; cp >>= 6) s[i] = (uint8_t)(0x80 | (cp & 0x3f));
+  s[0] = (uint8_t)((0xf00 >> n) | cp);
+  return n;
+}
+
 /* A builder that has the 256 single bytes, each under its own value, and a pattern. */
 static inline bpe_builder *unit_builder(const char *pattern) {
   bpe_builder *b = bpe_builder_new(&unit_alloc);

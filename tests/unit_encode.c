@@ -88,10 +88,114 @@ static void check_tiny(void) {
   encodes(c, "a\0b", 3, NULL, "[97,0,98]");
   encodes(c, "ab\xff" "c", 4, NULL, "[256,255,99]");
   encodes(c, "<s>abc</s>", 10, NULL, "[60,115,62,258,60,47,115,62]");
+  const bpe_walk_options split_only = {.split_only = true};
+  encodes(c, "abc abc", 7, &split_only, "[]"); /* its pieces have no ids */
   encodes(c, "cabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabc", 55, NULL,
           "[99,258,258,258,258,258,258,258,258,258,258,258,258,258,258,258,258,258,258]");
   bpe_coder_free(c);
   bpe_model_free(m);
+}
+
+/* Ids about 2^24, from where on a table of pieces that keeps three bytes of each cannot have them,
+** alone, beside others and at the end of a batch. */
+static void check_large_ids(void) {
+  static const char text[] = "ab cd ef abcdef\nabab cdcd efef ab cd ef";
+  static const char expected[] =
+      "[16777214,32,16777215,32,16777216,32,16777214,16777215,16777216,10,16777214,16777214,32,"
+      "16777215,16777215,32,16777216,16777216,32,16777214,32,16777215,32,16777216]";
+  bpe_builder *b = unit_builder("whitespace");
+  bpe_builder_grow(b, 'a', 'b', 0xfffffe);
+  bpe_builder_grow(b, 'c', 'd', 0xffffff);
+  bpe_builder_grow(b, 'e', 'f', 0x1000000);
+  bpe_model *m = unit_finish(b);
+  bpe_coder *c = coder_of(m, 0);
+  for (int again = 0; c != NULL && again < 3; again++)
+    encodes(c, text, sizeof text - 1, NULL, expected);
+  bpe_coder_free(c);
+  bpe_model_free(m);
+}
+
+/* Pieces too long for the table of pieces, several in one batch: each is counted, each time. */
+static void check_long_pieces(void) {
+  enum { PIECES = 7, LONG = 300 };
+  char text[PIECES * (LONG + PIECES + 1)];
+  size_t len = 0;
+  for (size_t i = 0; i < PIECES; i++) {
+    memset(text + len, (int)('d' + i), LONG + i);
+    len += LONG + i;
+    text[len++] = '\n';
+  }
+  bpe_model *m = unit_tiny("gpt2");
+  bpe_coder *c = coder_of(m, 0);
+  for (int again = 0; c != NULL && again < 2; again++) {
+    uint64_t n = 0;
+    bpe_buffer packed;
+    bpe_buffer_init(&packed, &unit_alloc, 0);
+    CHECK_EQ_INT(bpe_count(c, text, len, NULL, NULL, &n), BPE_OK);
+    CHECK_EQ_INT(n, len);
+    CHECK_EQ_INT(bpe_encode_packed(c, text, len, 16, NULL, NULL, &packed), BPE_OK);
+    CHECK_EQ_INT(packed.len, 2 * len);
+    bpe_buffer_clear(&packed);
+  }
+  bpe_coder_free(c);
+  bpe_model_free(m);
+}
+
+/* A token that no merges reach is met only where pieces that are tokens are taken whole. */
+static void check_out_of_reach(void) {
+  static const char text[] = "ab cd abcdefghijklmnopq\ncd ab abcdefghijklmnopq";
+  for (int whole = 0; whole < 2; whole++) {
+    bpe_builder *b = unit_builder("whitespace");
+    bpe_builder_grow(b, 'c', 'd', 256);
+    bpe_builder_token(b, 300, BPE_TOKEN, "ab", 2);
+    bpe_builder_token(b, 301, BPE_TOKEN, "abcdefghijklmnopq", 17);
+    if (whole) bpe_builder_whole(b);
+    bpe_model *m = unit_finish(b);
+    bpe_coder *c = coder_of(m, 0);
+    for (int again = 0; c != NULL && again < 2; again++)
+      encodes(c, text, sizeof text - 1, NULL,
+              whole ? "[300,32,256,32,301,10,256,32,300,32,301]"
+                    : "[97,98,32,256,32,97,98,256,101,102,103,104,105,106,107,108,109,110,111,112,"
+                      "113,10,256,32,97,98,32,97,98,256,101,102,103,104,105,106,107,108,109,110,"
+                      "111,112,113]");
+    bpe_coder_free(c);
+    bpe_model_free(m);
+  }
+}
+
+/* Whichever request for memory fails, encoding says so or gives the same ids, and the coder can be
+** used again. */
+static void check_memory(void) {
+  enum { LEN = 60000 };
+  char *text = malloc(LEN);
+  if (text == NULL) return;
+  for (size_t i = 0; i < LEN; i++) text[i] = (char)(i % 9 == 0 ? ' ' : 'a' + (int)unit_below(5));
+  bpe_model *m = unit_tiny("gpt2");
+  bpe_buffer whole, packed;
+  bpe_buffer_init(&whole, &unit_alloc, 0);
+  bpe_coder *c = coder_of(m, 0);
+  CHECK_EQ_INT(bpe_encode_packed(c, text, LEN, 32, NULL, NULL, &whole), BPE_OK);
+  for (size_t k = 1; k < 100; k++) {
+    bpe_coder *fresh = coder_of(m, 0);
+    unit_fail(k, false);
+    bpe_buffer_init(&packed, &unit_alloc, 0);
+    const bpe_status st = bpe_encode_packed(fresh, text, LEN, 32, NULL, NULL, &packed);
+    const bool refused = unit_memory.refused > 0;
+    unit_fail(0, false);
+    const bool same = packed.len == whole.len && memcmp(packed.bytes, whole.bytes, whole.len) == 0;
+    CHECK(st == BPE_OK ? same : refused && st == BPE_NOMEM);
+    bpe_buffer_clear(&packed);
+    bpe_buffer_init(&packed, &unit_alloc, 0);
+    CHECK(bpe_encode_packed(fresh, text, LEN, 32, NULL, NULL, &packed) == BPE_OK);
+    CHECK(packed.len == whole.len && memcmp(packed.bytes, whole.bytes, whole.len) == 0);
+    bpe_buffer_clear(&packed);
+    bpe_coder_free(fresh);
+    if (!refused && CHECK(k > 2)) break;
+  }
+  bpe_buffer_clear(&whole);
+  bpe_coder_free(c);
+  bpe_model_free(m);
+  free(text);
 }
 
 static void check_document(void) {
@@ -523,6 +627,10 @@ static void check_stopping(void) {
 int main(void) {
   check_builtins();
   check_tiny();
+  check_large_ids();
+  check_long_pieces();
+  check_out_of_reach();
+  check_memory();
   check_document();
   check_specials();
   check_patterns();

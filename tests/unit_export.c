@@ -251,6 +251,66 @@ static void test_full_models(void) {
   check_formats(import_with(file.at, file.len, NULL, NULL, NULL), "mh");
 }
 
+/* What stands before the vocabulary of a tokenizer.json, and gives the model up. */
+static void check_frame(bpe_model *m, const char *expected) {
+  bpe_status st;
+  if (!CHECK(m != NULL)) return;
+  bpe_buffer b = exported(m, "huggingface", &st);
+  bpe_buffer_append(&b, "", 1);
+  char *vocab = st == BPE_OK ? strstr((char *)b.bytes, "\"vocab\":{") : NULL;
+  if (CHECK(vocab != NULL)) {
+    *vocab = 0;
+    if (!CHECK(strcmp((char *)b.bytes, expected) == 0))
+      printf("  %s\n  expected\n  %s\n", (char *)b.bytes, expected);
+  }
+  bpe_buffer_clear(&b);
+  bpe_model_free(m);
+}
+
+/* Whole texts: a loader may mind what a round trip through our own reader does not. */
+static void test_frames(void) {
+  check_frame(
+      plain("{\"pattern\":\"gpt2\",\"merges\":[[97,98]],\"special_tokens\":[\"<s>\"],"
+            "\"bos\":[\"<s>\"]}"),
+      "{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\"added_tokens\":[{\"id\":257,"
+      "\"content\":\"<s>\",\"single_word\":false,\"lstrip\":false,\"rstrip\":false,"
+      "\"normalized\":false,\"special\":true}],\"normalizer\":null,\"pre_tokenizer\":{"
+      "\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"trim_offsets\":true,\"use_regex\":true},"
+      "\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{\"id\":"
+      "\"<s>\",\"type_id\":0}},{\"Sequence\":{\"id\":\"A\",\"type_id\":0}}],\"pair\":["
+      "{\"SpecialToken\":{\"id\":\"<s>\",\"type_id\":0}},"
+      "{\"Sequence\":{\"id\":\"A\",\"type_id\":0}},"
+      "{\"Sequence\":{\"id\":\"B\",\"type_id\":1}}],\"special_tokens\":{\"<s>\":{\"id\":\"<s>\","
+      "\"ids\":[257],\"tokens\":[\"<s>\"]}}},\"decoder\":{\"type\":\"ByteLevel\","
+      "\"add_prefix_space\":true,\"trim_offsets\":true,\"use_regex\":true},\"model\":{"
+      "\"type\":\"BPE\",\"dropout\":null,\"unk_token\":null,\"continuing_subword_prefix\":null,"
+      "\"end_of_word_suffix\":null,\"fuse_unk\":false,\"byte_fallback\":false,"
+      "\"ignore_merges\":false,");
+  for (int strip = 0; strip < 3; strip++) {
+    char expected[1000], strips[80] = "";
+    if (strip > 0)
+      snprintf(strips, sizeof strips,
+               ",{\"type\":\"Strip\",\"content\":\" \",\"start\":%d,\"stop\":0}", strip);
+    snprintf(expected, sizeof expected,
+             "{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\"added_tokens\":[],"
+             "\"normalizer\":null,\"pre_tokenizer\":null,\"post_processor\":null,\"decoder\":{"
+             "\"type\":\"Sequence\",\"decoders\":[{\"type\":\"ByteFallback\"},"
+             "{\"type\":\"Fuse\"}%s]},"
+             "\"model\":{\"type\":\"BPE\",\"dropout\":null,\"unk_token\":null,"
+             "\"continuing_subword_prefix\":null,\"end_of_word_suffix\":null,\"fuse_unk\":true,"
+             "\"byte_fallback\":true,\"ignore_merges\":false,",
+             strips);
+    file.len = 0;
+    add(&file,
+        "{\"decoder\":{\"type\":\"Sequence\",\"decoders\":[{\"type\":\"ByteFallback\"},"
+        "{\"type\":\"Fuse\"}%s]},\"model\":{\"byte_fallback\":true,\"vocab\":{\"a\":0",
+        strips);
+    for (unsigned c = 0; c < 256; c++) add(&file, ",\"<0x%02X>\":%u", c, 1 + c);
+    add(&file, "},\"merges\":[]}}");
+    check_frame(import_with(file.at, file.len, NULL, NULL, NULL), expected);
+  }
+}
+
 /* ---- The BLOB ------------------------------------------------------------------------------ */
 
 static void check_blob_refused(const uint8_t *bytes, size_t len) {
@@ -258,6 +318,58 @@ static void check_blob_refused(const uint8_t *bytes, size_t len) {
   bpe_error e = {.status = BPE_OK};
   const bpe_status st = bpe_model_parse(&unit_alloc, bytes, len, &e, &m);
   CHECK(st == BPE_BADMODEL && m == NULL && strncmp(e.text, "model: ", 7) == 0);
+  bpe_model_free(m);
+}
+
+/* Numbers end within 64 bits and within what is asked for; the layout's version is the first. */
+static void test_blob_numbers(void) {
+  static const struct {
+    const char *number, *says;
+    size_t len;
+    uint64_t at;
+  } rows[] = {
+      {"", "model: ends too early at byte 8", 0, 8},
+      {"\x80", "model: ends too early at byte 9", 1, 9},
+      {"\x81", "model: ends too early at byte 9", 1, 9},
+      {"\x02", "model: layout version is 2, not 1", 1, 8},
+      {"\xff\xff\xff\xff\x0f", "model: layout version is 4294967295, not 1", 5, 8},
+      {"\x80\x80\x80\x80\x10", "model: number out of range at byte 13", 5, 13},
+      {"\x81\x80\x80\x80\x80\x80\x80\x80\x80\x00", "model: ends too early", 10, 18},
+      {"\x81\x80\x80\x80\x80\x80\x80\x80\x80\x01", "model: number out of range at byte 18", 10, 18},
+      {"\x81\x80\x80\x80\x80\x80\x80\x80\x80\x02", "model: number out of range at byte 18", 10, 18},
+      {"\x81\x80\x80\x80\x80\x80\x80\x80\x80\x80", "model: number out of range at byte 18", 10, 18},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    char blob[20] = "bpemodel";
+    bpe_model *m = NULL;
+    bpe_error e = {.status = BPE_OK};
+    memcpy(blob + 8, rows[i].number, rows[i].len);
+    CHECK_EQ_INT(bpe_model_parse(&unit_alloc, blob, 8 + rows[i].len, &e, &m), BPE_BADMODEL);
+    CHECK(unit_says(&e, BPE_BADMODEL, rows[i].at, rows[i].says));
+  }
+}
+
+/* Counts of merges of any size come back, and are 0 where none was given. */
+static void test_blob_counts(void) {
+  static const uint64_t counts[] = {0, 0, 1, UINT64_MAX, 0, UINT64_C(1) << 63, 127, 128};
+  enum { N = sizeof counts / sizeof *counts };
+  bpe_builder *b = unit_builder("none");
+  for (uint32_t i = 0; i < N; i++) {
+    const uint8_t pair[2] = {(uint8_t)('a' + i), 'z'};
+    bpe_builder_token(b, 256 + i, BPE_TOKEN, pair, 2);
+    bpe_builder_merge(b, i, pair[0], pair[1], 256 + i, counts[i]);
+  }
+  bpe_model *m = unit_finish(b), *back = NULL;
+  bpe_status st;
+  if (m == NULL) return;
+  bpe_buffer blob = exported(m, "model", &st);
+  CHECK(st == BPE_OK && bpe_model_parse(&unit_alloc, blob.bytes, blob.len, NULL, &back) == BPE_OK);
+  for (uint32_t i = 0; i < N; i++) {
+    CHECK(bpe_model_merge(m, i).count == counts[i]);
+    CHECK(back != NULL && bpe_model_merge(back, i).count == counts[i]);
+  }
+  bpe_buffer_clear(&blob);
+  bpe_model_free(back);
   bpe_model_free(m);
 }
 
@@ -323,6 +435,12 @@ static void test_settings(void) {
       {"{\"format\":1,\"names\":[[97,\"x\"]]}", "name is for no special token: id 97"},
       {"{\"format\":1,\"names\":[[300,\"x\"],[300,\"y\"]]}", "two names for one token: id 300"},
       {"{\"format\":1,\"names\":[[300,\"\"]]}", "bad value of names"},
+      {"{\"format\":1,\"names\":[300]}", "bad value of names"},
+      {"{\"format\":1,\"names\":{\"300\":\"x\"}}", "bad value of names"},
+      {"{\"format\":1,\"names\":[[300]]}", "bad value of names"},
+      {"{\"format\":1,\"names\":[[300,\"x\",\"y\"]]}", "bad value of names"},
+      {"{\"format\":1,\"names\":[[\"300\",\"x\"]]}", "bad value of names"},
+      {"{\"format\":1,\"names\":[[300,7]]}", "bad value of names"},
       {"{\"format\":1,\"normalizer\":[\"NFC\"]}", "bad value of normalizer"},
       {"{\"format\":1,\"normalizer\":[{\"replace\":[\"\",\"x\"]}]}", "bad value of normalizer"},
       {"{\"format\":1,\"normalizer\":[]}", "bad value of normalizer"},
@@ -385,7 +503,10 @@ int main(void) {
   test_names_once();
   test_many_merges();
   test_full_models();
+  test_frames();
   test_blob();
+  test_blob_numbers();
+  test_blob_counts();
   test_settings();
   test_misuse();
   return unit_summary();

@@ -229,8 +229,27 @@ static void check_version(void) {
   CHECK(strspn(version, "0123456789.") == strlen(version) && strchr(version, '.') != NULL);
 }
 
+/* Sixteen steps, of whatever kind, and no more. */
+static void check_most_steps(void) {
+  for (int kind = 0; kind < 3; kind++) {
+    bpe_error e = {.status = BPE_OK};
+    normalizer *n = form(NULL);
+    bpe_status st = BPE_OK;
+    int steps = 0;
+    for (; steps < 20 && st == BPE_OK; steps++)
+      st = kind == 0   ? normalizer_add_form(n, T("nfc"), &e)
+           : kind == 1 ? normalizer_add_prepend(n, T("x"), &e)
+                       : normalizer_add_replace(n, T("a"), T("b"), &e);
+    CHECK_EQ_INT(steps, 17);
+    CHECK(unit_says(&e, BPE_BADMODEL, 16, "more than 16 normalizer steps"));
+    CHECK_EQ_INT(normalizer_steps(n), 16);
+    normalizer_free(n);
+  }
+}
+
 int main(void) {
   check_version();
+  check_most_steps();
   scratch.alloc = unit_alloc;
   test_forms();
   test_places();

@@ -159,6 +159,15 @@ static void check_limit(void) {
   free(text);
 }
 
+/* A name with these flags, "<s>" as 7. */
+static bpe_finder *flagged(unsigned flags) {
+  bpe_finder *f;
+  if (!CHECK(special_new(&unit_alloc, NULL, &f) == BPE_OK)) return NULL;
+  CHECK_EQ_INT(special_add(f, "<s>", 3, 7, flags, NULL), BPE_OK);
+  CHECK(special_seal(f, NULL) == BPE_OK);
+  return f;
+}
+
 /* A name that stands alone: beside a word character it does not count. */
 static void check_word(void) {
   static const struct {
@@ -167,11 +176,8 @@ static void check_word(void) {
   } rows[] = {{"a", true},         {"2", true},         {"_", true},       {"\xc2\xb2", false},
               {"\xc2\xbd", false}, {"\xe2\x85\xa1", true}, {"\xd9\xa3", true}, {"-", false},
               {"\xe2\x91\xa0", false}, {"\xf0\x9f\xaf\xb9", true}, {"\xe4\xb8\xad", true}};
-  bpe_finder *f;
-  if (!CHECK(special_new(&unit_alloc, NULL, &f) == BPE_OK)) return;
-  CHECK_EQ_INT(special_add(f, "<s>", 3, 7, ENTRY_WORD, NULL), BPE_OK);
-  CHECK(special_seal(f, NULL) == BPE_OK);
-  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+  bpe_finder *f = flagged(ENTRY_WORD);
+  for (size_t i = 0; f != NULL && i < sizeof rows / sizeof rows[0]; i++) {
     char text[16];
     const size_t n = strlen(rows[i].beside);
     const int len = snprintf(text, sizeof text, "%s<s>", rows[i].beside);
@@ -179,6 +185,55 @@ static void check_word(void) {
     else finds(f, text, (size_t)len, 0, n, 3, 7);
   }
   bpe_finder_free(f);
+}
+
+/* Letters, marks and numbers apart, \w is a list of single characters and ranges: all their ends,
+** and what is next to them. */
+static void check_word_ends(void) {
+  static const struct {
+    uint32_t first, last;
+  } ranges[] = {{0x5f, 0x5f},       {0x200c, 0x200d},   {0x203f, 0x2040},   {0x2054, 0x2054},
+                {0x24b6, 0x24e9},   {0xfe33, 0xfe34},   {0xfe4d, 0xfe4f},   {0xff3f, 0xff3f},
+                {0x1f130, 0x1f149}, {0x1f150, 0x1f169}, {0x1f170, 0x1f189}};
+  bpe_finder *f = flagged(ENTRY_WORD);
+  for (size_t i = 0; f != NULL && i < sizeof ranges / sizeof *ranges; i++) {
+    const uint32_t first = ranges[i].first, last = ranges[i].last;
+    for (uint32_t cp = first - 1; cp <= last + 1; cp++) {
+      uint8_t text[8];
+      const size_t n = unit_write_char(cp, text);
+      memcpy(text + n, "<s>", 3);
+      const bool word = cp >= first && cp <= last;
+      const bool found = special_next(f, text, 0, n + 3).id == 7;
+      if (!CHECK(found == !word)) printf("  U+%04lX\n", (unsigned long)cp);
+    }
+  }
+  bpe_finder_free(f);
+}
+
+/* Each flag does what it says and nothing of what another says. */
+static void check_flags(void) {
+  static const struct {
+    unsigned flags;
+    size_t start, len; /* of the match in " <s> " */
+    bool in_word;      /* "a<s>b" has it too */
+  } rows[] = {{0, 1, 3, true},
+              {ENTRY_LATE, 1, 3, true},
+              {ENTRY_WORD, 1, 3, false},
+              {ENTRY_LSTRIP, 0, 4, true},
+              {ENTRY_RSTRIP, 1, 4, true},
+              {ENTRY_LSTRIP | ENTRY_RSTRIP, 0, 5, true},
+              {ENTRY_WORD | ENTRY_LSTRIP, 0, 4, false},
+              {ENTRY_WORD | ENTRY_RSTRIP, 1, 4, false}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    bpe_finder *f = flagged(rows[i].flags);
+    if (f == NULL) return;
+    finds(f, " <s> ", 5, 0, rows[i].start, rows[i].len, 7);
+    finds(f, "a<s>b", 5, 0, rows[i].in_word ? 1 : 5, rows[i].in_word ? 3 : 0,
+          rows[i].in_word ? 7 : BPE_NONE);
+    finds(f, "\t <s>\n ", 7, 1, rows[i].start == 0 ? 1 : 2,
+          rows[i].len + (rows[i].flags & ENTRY_RSTRIP ? 1 : 0), 7); /* no further than `from` */
+    bpe_finder_free(f);
+  }
 }
 
 static special_match slow_next(const name *names, size_t n, const char *text, size_t from,
@@ -228,6 +283,8 @@ int main(void) {
   check_long();
   check_limit();
   check_word();
+  check_word_ends();
+  check_flags();
   check_random();
   return unit_summary();
 }

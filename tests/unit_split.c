@@ -63,6 +63,10 @@ static void check_patterns(void) {
   CHECK(p == NULL);
   CHECK(unit_says(&e, BPE_MISUSE, 0, "no such pattern: gpt5\\x0a"));
   CHECK_EQ_INT(bpe_pattern_new(&unit_alloc, "", 0, false, NULL, &p), BPE_MISUSE);
+  CHECK_EQ_INT(bpe_pattern_new(&unit_alloc, "[", 0, false, NULL, &p), BPE_MISUSE);
+  e = (bpe_error){.status = BPE_OK};
+  CHECK_EQ_INT(bpe_pattern_new(&unit_alloc, "[", 1, false, &e, &p), BPE_BADMODEL);
+  CHECK(unit_says(&e, BPE_BADMODEL, 1, "chain of patterns: premature EOF at byte 1"));
   CHECK_EQ_INT(bpe_pattern_new(&unit_alloc, "(", 1, true, NULL, &p), BPE_BADREGEX);
   CHECK(p == NULL);
   bpe_pattern_free(NULL);
@@ -101,6 +105,8 @@ static void check_regexes(void) {
   splits("b", true, "abcb", 4, "1 1 1 1");
   splits("b+", true, "bb--b", 5, "2 2 1");
   splits("b*", true, "abbc", 4, "1 2 1");
+  splits("b*", true, "\xe4\xb8\xad" "bb\xf0\x90\x80\x80" "b\xc3\xa9", 12, "3 2 4 1 2");
+  splits("b*", true, "\xf0\x90\x80\x80\xf0\x90\x80\x80\xff" "aaaaaabba", 18, "8 1 6 2 1");
   splits("a\\Kb", true, "abab", 4, "1 1 1 1");
   splits(".", true, "\xe4\xb8\xad\0\n", 5, "3 1 1");
   splits("\\s+(?!\\S)|\\S+", true, "a  b c", 6, "1 1 1 1 1 1");

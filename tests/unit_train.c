@@ -136,6 +136,23 @@ static void check_ties(void) {
   check_training(parts, 256 + 6, &o, "Z Z 10, B A 9, BA A 1, B ZZ 1, A C 1, A B 1");
 }
 
+/* What comes first is told by the whole of its place, however far into the text that is. */
+static void check_far_ties(void) {
+  static const size_t far[] = {1 << 11, 1 << 22}; /* where another digit of the sorting begins */
+  for (size_t i = 0; i < sizeof far / sizeof *far; i++) {
+    char *before = malloc(far[i] + 200), *between = malloc(200);
+    if (before == NULL || between == NULL) abort();
+    for (size_t k = 0; k < far[i]; k++) before[k] = k % 2 == 0 ? 'q' : ' ';
+    memcpy(between, before, 200);
+    before[far[i] - 100] = between[199] = 0;
+    const row rows[] = {{before, 1}, ROW("yx"), {between, 1}, ROW("ab"), ROW("zy"), END};
+    const bpe_train_options o = options("whitespace", BPE_TIE_FIRST);
+    check_training(rows, 300, &o, "y x 1, a b 1, z y 1");
+    free(before);
+    free(between);
+  }
+}
+
 /* T07: pairs that occur once are merged, too. */
 static void check_once(void) {
   static const row rows[] = {ROW("kl"), ROW("klm"), ROW("lmn"), ROW("lm"), ROW("no"), END};
@@ -411,6 +428,35 @@ static void check_cut_above(void) {
   bpe_model_free(m);
 }
 
+/* Cut to a size it is what training to that size gives, BOS and EOS too, wherever these are. */
+static void check_cut_places(void) {
+  static const row rows[] = {ROW("the cat sat on the mat, the cat sat there"), END};
+  static const bpe_name names[] = {{"<s>", 3}, {"</s>", 4}};
+  static const uint32_t bos[] = {0}, eos[] = {1, 0};
+  for (int place = 0; place < 3; place++) {
+    bpe_train_options o = options("gpt2", BPE_TIE_BYTES);
+    o.specials = names;
+    o.n_specials = 2;
+    o.bos = bos;
+    o.n_bos = 1;
+    o.eos = eos;
+    o.n_eos = 2;
+    o.place = (bpe_place)place;
+    bpe_model *m = train(rows, 268, &o);
+    for (uint32_t size = 258; size <= 268; size++) {
+      uint8_t digests[2][32];
+      bpe_model *cut = NULL, *trained = train(rows, size, &o);
+      CHECK(bpe_model_cut(m, size, NULL, &cut) == BPE_OK);
+      CHECK(cut != NULL && bpe_model_digest(cut, NULL, digests[0]) == BPE_OK &&
+            bpe_model_digest(trained, NULL, digests[1]) == BPE_OK);
+      if (!CHECK(memcmp(digests[0], digests[1], 32) == 0)) printf("  %d, %u\n", place, size);
+      bpe_model_free(cut);
+      bpe_model_free(trained);
+    }
+    bpe_model_free(m);
+  }
+}
+
 static void check_special_limit(void) {
   bpe_error e = {.status = BPE_OK};
   bpe_trainer *t;
@@ -432,6 +478,7 @@ int main(void) {
   check_nothing();
   check_size();
   check_ties();
+  check_far_ties();
   check_once();
   check_length();
   check_frequency();
@@ -445,6 +492,7 @@ int main(void) {
   check_sticky();
   check_cut_refused();
   check_cut_above();
+  check_cut_places();
   check_special_limit();
   return unit_summary();
 }

@@ -134,22 +134,11 @@ static void check_edges(void) {
   CHECK_EQ_INT(wrong, 0);
 }
 
-static size_t write_code_point(uint32_t cp, uint8_t s[4]) {
-  if (cp < 0x80) {
-    s[0] = (uint8_t)cp;
-    return 1;
-  }
-  const size_t n = cp < 0x800 ? 2 : cp < 0x10000 ? 3 : 4;
-  for (size_t i = n; --i > 0; cp >>= 6) s[i] = (uint8_t)(0x80 | (cp & 0x3f));
-  s[0] = (uint8_t)((0xf00 >> n) | cp);
-  return n;
-}
-
 static void check_decoding(void) {
   size_t wrong = 0;
   for (uint32_t cp = 0; cp < 0x110000; cp++) {
     uint8_t s[4];
-    const size_t n = write_code_point(cp, s);
+    const size_t n = unit_write_char(cp, s);
     const bool surrogate = cp >= 0xd800 && cp < 0xe000;
     size_t len = 0;
     if (surrogate) wrong += utf8_length(s, n) != 0;
@@ -193,6 +182,7 @@ static void check_repair_examples(void) {
              SUBST SUBST SUBST SUBST SUBST SUBST SUBST SUBST "A", 25);
   repairs_to("\xed\xa0\x80" "A", 4, BPE_REPAIR_REPLACE, SUBST SUBST SUBST "A", 10);
   repairs_to("x\xe4\xb8", 3, BPE_REPAIR_HOLD, "x", 1);
+  repairs_to("x\xf0\x90\x80\x80", 3, BPE_REPAIR_HOLD, "x", 1); /* nothing behind the end is read */
   repairs_to("x\xe4\xb8", 3, BPE_REPAIR_REPLACE, "x" SUBST, 4);
   repairs_to("x\xe4\xb8y", 4, BPE_REPAIR_HOLD, "x" SUBST "y", 5);
   repairs_to("x\xe4\xff", 3, BPE_REPAIR_HOLD, "x" SUBST SUBST, 7);

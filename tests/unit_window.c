@@ -44,6 +44,9 @@ static void check_windows(void) {
   gives(windows(c, "abcabcx", 7, NULL, (bpe_window_options){.most = 3}), "0-7:3");
   gives(windows(c, "abcabcabc", 9, NULL, (bpe_window_options){.most = 2, .overlap = 1}),
         "0-6:2 3-9:2");
+  /* Two tokens of a character: no window of two has the overlap too. */
+  gives(windows(c, "xy\xc3\xa9", 4, NULL, (bpe_window_options){.most = 2, .overlap = 1}),
+        "0-2:2 2-4:2");
   gives(windows(c, "abcabc", 6, &document, (bpe_window_options){.most = 3}), "0-3:3 3-6:3");
   gives(windows(c, "abc", 3, &document, (bpe_window_options){.most = 2}),
         "3 at 0: what begins at byte 0 needs more than 2 tokens");
@@ -260,6 +263,59 @@ static void check_long(void) {
   bpe_model_free(m);
 }
 
+/* All windows of a text, and what is left of it from both sides, count what they say. */
+static void counts_hold(bpe_coder *c, const char *text, size_t len) {
+  for (uint64_t most = 6; most < 90; most += 11) {
+    const bpe_window_options how = {.most = most, .overlap = most > 20 ? most / 3 : 0};
+    bpe_windows *w;
+    bpe_window x;
+    size_t start, stop, at = 0;
+    uint64_t n;
+    CHECK(bpe_windows_new(c, text, len, NULL, &how, NULL, &w) == BPE_OK);
+    while (bpe_windows_next(w, &x, NULL) == BPE_OK) {
+      CHECK(bpe_count(c, text + x.start, x.stop - x.start, NULL, NULL, &n) == BPE_OK);
+      if (!CHECK(n == x.tokens && n <= most && x.start <= at)) break;
+      at = x.stop;
+    }
+    CHECK_EQ_INT(at, len);
+    bpe_windows_free(w);
+    for (int left = 0; left < 2; left++) {
+      CHECK(bpe_truncate(c, text, len, NULL, most, left == 1, NULL, &start, &stop) == BPE_OK);
+      CHECK(bpe_count(c, text + start, stop - start, NULL, NULL, &n) == BPE_OK && n <= most);
+    }
+  }
+}
+
+/* Long pieces that would end elsewhere if they began in their middle: newlines after others take
+** the blanks behind them along once they are white space, and letters without case a capital. */
+static void check_other_ends(void) {
+  static const char *const patterns[] = {"cl100k", "o200k"};
+  for (int k = 0; k < 2; k++) {
+    bpe_builder *b = unit_builder(patterns[k]);
+    bpe_builder_grow(b, '\n', ' ', 256);
+    bpe_builder_grow(b, ' ', '\n', 257);
+    bpe_builder_grow(b, 0xad, 'A', 258); /* the last byte of U+4E2D */
+    bpe_model *m = unit_finish(b);
+    bpe_coder *c = coder_of(m);
+    char text[2200];
+    for (size_t blanks = 1; blanks < 4; blanks++) {
+      size_t len = 0;
+      text[len++] = '!';
+      for (int i = 0; i < 1500; i++) text[len++] = '\n';
+      for (size_t i = 0; i < blanks; i++) text[len++] = ' ';
+      memcpy(text + len, "\n x", 3);
+      counts_hold(c, text, len + 3);
+      len = 0;
+      text[len++] = 'a';
+      for (int i = 0; i < 700; i++, len += 3) memcpy(text + len, "\xe4\xb8\xad", 3);
+      memcpy(text + len, "Abc", 3);
+      counts_hold(c, text, len + blanks);
+    }
+    bpe_coder_free(c);
+    bpe_model_free(m);
+  }
+}
+
 /* Each allocation fails once: no leak, and the coder still works. */
 static void check_memory(void) {
   static const char text[] = "abcabc abc  ab\n\nx. ab abcabcabcabc 12 ab\xc3\xa9<s>abc";
@@ -312,6 +368,7 @@ int main(void) {
   check_natural();
   check_changed();
   check_long();
+  check_other_ends();
   check_memory();
   check_stop();
   return unit_summary();

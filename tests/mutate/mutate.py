@@ -2,7 +2,7 @@
 """mutate.py - would `make test` notice? Changes the sources in one place at a time and asks it.
 
     mutate.py [--seed S] [--mutants N] [--root .] [--out build/mutate] [--only GLOB] [--quick T]
-              [--jobs J]
+              [--jobs J] [--report]
 
 From the seed it picks N mutants: over the files of src/ and ext/ in proportion to the lines that
 can be changed, at least one each, over the kinds of sites.py by WEIGHTS, never twice in one place.
@@ -17,11 +17,17 @@ never enters the changed function (reach.py). Answers go to OUT/results.jsonl as
 kept: what was killed stays so as long as its file does, what lives is asked only those steps that
 it has not passed. Remove OUT to begin anew.
 
---quick T leaves out steps of more than T seconds; what lives through the rest is `open`, and a
-later run with a longer T, or without, goes on from there.
---only takes files that fit the glob. Survivors are explained in SURVIVORS.md, in lines of the form
-    - FILE KIND `` line as it was `` → `` line as it became `` why nothing can notice it
-Last line: N passed (killed, or explained), N failed (survivors without a reason).
+--quick T leaves out steps of more than T seconds, and asks the others without finding out first
+which of them enter the function; what lives through them is `open`, and a later run with a longer
+T, or without, goes on from there.
+--report asks nothing and gives the figures of what is known.
+--only takes files that fit the glob.
+
+What lives is explained in SURVIVORS.md, in lines of the form
+    - FILE KIND `` line as it was `` → `` line as it became `` why
+below the headings "## Equivalent" (no input can tell it from the original) and "## Survivors" (some
+could, no test does). The verdicts go to OUT/mutants.tsv too, a line each.
+Last line: N passed (killed, or explained), N failed (alive without a reason).
 """
 import argparse
 import collections
@@ -175,7 +181,7 @@ class Runner:
         self.order = self.measure(self.commands(out + "/commands.json"))
         self.reach = reach.Reach(out + "/reach", cc, self.base.folder,
                                  {" ".join(s.argv): (s.argv, s.key) for s in self.order
-                                  if not quick or cost(s) <= quick})
+                                  if not quick})
         self.static = {s.argv[0]: self.needs_no_extension(s.argv) for s in self.order}
 
     def use_tree(self, number):
@@ -201,23 +207,31 @@ class Runner:
             full = self.base.path(path)
             if os.path.isdir(full):
                 for name in sorted(os.listdir(full)):
-                    with open(os.path.join(full, name), "rb") as f:
-                        h.update(f.read())
+                    if os.path.isfile(os.path.join(full, name)):
+                        with open(os.path.join(full, name), "rb") as f:
+                            h.update(f.read())
             elif os.path.exists(full):
                 with open(full, "rb") as f:
                     h.update(f.read())
         return h.hexdigest()[:16]
 
     def commands(self, path):
-        """What `make test` checks with, asked once for each state of the tree."""
+        """What `make test` checks with, asked once for each Makefile and set of files."""
+        h = hashlib.sha256(open(self.base.path("Makefile"), "rb").read())
+        for relative in sorted(self.base.files()):
+            if not relative.startswith(NO_PART_OF_TEST):
+                h.update(relative.encode() + b"\0")
         if os.path.exists(path):
             with open(path, encoding="utf-8") as f:
                 known = json.load(f)
-            if known["tree"] == self.tree_key:
-                return known["commands"]
+            if known["tree"] == h.hexdigest():
+                built = os.path.join("build", "bin")
+                programs = os.listdir(self.base.path(built))
+                if self.base.make("bpe.so", *(built + "/" + p for p in programs if "." not in p)):
+                    return known["commands"]
         commands = self.base.steps()
         with open(path, "w", encoding="utf-8") as f:
-            json.dump({"tree": self.tree_key, "commands": commands}, f)
+            json.dump({"tree": h.hexdigest(), "commands": commands}, f)
         return commands
 
     def measure(self, commands):
@@ -336,56 +350,92 @@ class Runner:
                     seconds=round(time.monotonic() - start, 1))
 
 
+def what(r):
+    """What an explanation names a mutant by."""
+    return r["file"], r["was"], r["becomes"]
+
+
 def explained(folder):
-    """(file, line as it was, as it became) -> why nothing can notice."""
-    out = {}
+    """(file, line as it was, as it became) -> [("equivalent" or "survives", why), ...], one for
+    each mutant of which that is true."""
+    out, verdict = collections.defaultdict(list), None
     path = os.path.join(folder, "SURVIVORS.md")
     if os.path.exists(path):
         with open(path, encoding="utf-8") as f:
-            for m in re.finditer(r"^- (\S+) \w+ `` (.*?) `` → `` (.*?) `` (.+)$", f.read(),
-                                 re.MULTILINE):
-                out[m.group(1), m.group(2), m.group(3)] = m.group(4)
+            for line in f:
+                if line.startswith("## "):
+                    verdict = {"## Equivalent": "equivalent",
+                               "## Survivors": "survives"}.get(line.strip())
+                m = re.match(r"- (\S+) \w+ `` (.*?) `` → `` (.*?) `` (.+)$", line)
+                if m and verdict:
+                    out[m.group(1), m.group(2), m.group(3)].append((verdict, m.group(4)))
     return out
 
 
-def table(title, counts):
-    print("\n%-24s %7s %7s %7s" % (title, "mutants", "killed", "alive"))
-    for name in sorted(counts):
-        c = counts[name]
-        print("%-24s %7d %7d %7d" % (name, sum(c.values()), c["killed"],
-                                     sum(c.values()) - c["killed"]))
+def judge(counted, reasons):
+    """Gives what lives the verdict of SURVIVORS.md, if it is there, and takes that one away."""
+    out = []
+    for r in sorted(counted, key=lambda r: (r["file"], r["line"])):
+        if r["verdict"] != "killed" and reasons[what(r)]:
+            verdict, why = reasons[what(r)].pop(0)
+            r = dict(r, verdict=verdict, how=why)
+        out.append(r)
+    return out
 
 
-def report(counted, dropped, reasons):
-    by_kind, by_file = (collections.defaultdict(collections.Counter) for _ in range(2))
-    killers, unexplained, n = collections.Counter(), 0, collections.Counter()
-    for r in counted:
-        by_kind[r["kind"]][r["verdict"]] += 1
-        by_file[r["file"]][r["verdict"]] += 1
-        n[r["verdict"]] += 1
-        if r["verdict"] == "killed":
-            killers[r["by"]] += 1
-    table("kind", by_kind)
-    table("file", by_file)
+def write_tsv(path, command, judged):
+    """All verdicts; `how` only of those that live, since the others' is a program's output."""
+    with open(path, "w", encoding="utf-8") as f:
+        f.write("# Written by tests/mutate/mutate.py at its end: what it was told, then a line for "
+                "each mutant.\n# %s\n" % command)
+        f.write("file\tline\tkind\twas\tbecomes\tverdict\tkilled by\n")
+        for r in judged:
+            f.write("%s\t%d\t%s\t%s\t%s\t%s\t%s\n" % (
+                r["file"], r["line"], r["kind"], r["was"], r["becomes"], r["verdict"], r["by"]))
+
+
+VERDICTS = ("killed", "equivalent", "survives", "open", "lives")
+
+
+def table(title, judged, name):
+    """Verdicts of all mutants, of one name each."""
+    counts = collections.defaultdict(collections.Counter)
+    for r in judged:
+        counts[name(r)][r["verdict"]] += 1
+    print("\n%-24s %7s" % (title, "mutants") + "".join(" %10s" % v for v in VERDICTS))
+    for row in sorted(counts):
+        print("%-24s %7d" % (row, sum(counts[row].values())) +
+              "".join(" %10d" % counts[row][v] for v in VERDICTS))
+
+
+def report(judged, dropped, unused):
+    """Prints all figures; (how many are killed or explained, how many are not)"""
+    n = collections.Counter(r["verdict"] for r in judged)
+    table("kind", judged, lambda r: r["kind"])
+    table("folder", judged, lambda r: os.path.dirname(r["file"]))
+    table("file", judged, lambda r: r["file"])
     print("\nkilled by")
-    for name, k in killers.most_common():
-        print("%6d  %s" % (k, name))
+    for by, k in collections.Counter(r["by"] for r in judged if r["verdict"] == "killed") \
+            .most_common():
+        print("%6d  %s" % (k, by))
     print("\nalive")
-    for r in counted:
+    for r in judged:
         if r["verdict"] != "killed":
-            why = reasons.get((r["file"], r["was"], r["becomes"]))
-            unexplained += why is None
             print("- %s %s `` %s `` → `` %s `` %s" % (
                 r["file"], r["kind"], r["was"], r["becomes"],
-                why or "(%s, line %d)" % (r["verdict"], r["line"])))
-    alive = len(counted) - n["killed"]
-    changed = len(counted) - (alive - unexplained)
-    print("\n%d mutants: %d killed (%.1f %%), %d alive, of them %d explained; of the others %.1f %% "
-          "killed" % (len(counted), n["killed"], 100 * n["killed"] / max(1, len(counted)), alive,
-                      alive - unexplained, 100 * n["killed"] / max(1, changed)))
-    print("%d did not run the slowest steps; %d more do not compile, %d give the same objects" % (
+                "%s: %s" % (r["verdict"], r["how"]) if r["verdict"] in ("equivalent", "survives")
+                else "(%s, line %d)" % (r["verdict"], r["line"])))
+    told = len(judged) - n["equivalent"]
+    print("\n%d mutants: %d killed (%.1f %%), %d equivalent, %d survive, %d live without a reason; of "
+          "those that can be told from the original %.1f %% killed" % (
+              len(judged), n["killed"], 100 * n["killed"] / max(1, len(judged)), n["equivalent"],
+              n["survives"], n["open"] + n["lives"], 100 * n["killed"] / max(1, told)))
+    print("%d were not asked all steps; %d more do not compile, %d give the same objects" % (
         n["open"], dropped["compile"], dropped["same"]))
-    return len(counted) - unexplained, unexplained
+    if unused > 0:
+        print("%d reasons of SURVIVORS.md are for none of these mutants" % unused)
+    unexplained = n["open"] + n["lives"]
+    return len(judged) - unexplained, unexplained
 
 
 def ask(source, wanted, runner, results):
@@ -434,6 +484,25 @@ def choose_and_run(sources, n, jobs, runner, results):
     return counted, sum((d for _, d in by_file.values()), collections.Counter())
 
 
+def recall(sources, n, results):
+    """What choose_and_run would give if nothing could be asked."""
+    share, counted, dropped = quotas(sources, n), [], collections.Counter()
+    for source in sources:
+        wanted = len(counted) + share[source.file]
+        while len(counted) < wanted:
+            m = source.pick()
+            if m is None:
+                break
+            r = results.known.get(key_of(m, source)) or dict(
+                file=m.file, line=m.line, kind=m.kind, was=m.was, becomes=m.becomes,
+                verdict="open", by="", how="")
+            if r["verdict"] in ("compile", "same"):
+                dropped[r["verdict"]] += 1
+            else:
+                counted.append(r)
+    return counted, dropped
+
+
 def main():
     if sys.argv[1:2] == ["--note"]:
         with open(sys.argv[2], "a", encoding="utf-8") as f:
@@ -447,6 +516,7 @@ def main():
     a.add_argument("--only", default="*")
     a.add_argument("--quick", type=float)
     a.add_argument("--jobs", type=int, default=1)
+    a.add_argument("--report", action="store_true")
     o = a.parse_args()
     cc, root, out = os.environ.get("CC", "cc"), os.path.abspath(o.root), os.path.abspath(o.out)
     files = sorted(os.path.relpath(p, root) for d in ("src", "ext") for p in
@@ -459,12 +529,19 @@ def main():
     print("mutate: seed %s, %d mutants of %d places in %d files; %s" % (
         o.seed, o.mutants, sum(len(s.sites) for s in sources), len(sources),
         version.split("\n")[0]), flush=True)
-    runner = Runner(root, out, cc, o.quick)
-    print("%d steps, %.0f s of CPU" % (len(runner.order), sum(s.cpu for s in runner.order)),
-          flush=True)
-    counted, dropped = choose_and_run(sources, o.mutants, o.jobs, runner,
-                                      Results(out + "/results.jsonl"))
-    passed, failed = report(counted, dropped, explained(os.path.join(root, "tests", "mutate")))
+    results = Results(out + "/results.jsonl")
+    if o.report:
+        counted, dropped = recall(sources, o.mutants, results)
+    else:
+        runner = Runner(root, out, cc, o.quick)
+        print("%d steps, %.0f s of CPU" % (len(runner.order), sum(s.cpu for s in runner.order)),
+              flush=True)
+        counted, dropped = choose_and_run(sources, o.mutants, o.jobs, runner, results)
+    reasons = explained(os.path.join(root, "tests", "mutate"))
+    judged = judge(counted, reasons)
+    write_tsv(out + "/mutants.tsv", "mutate.py --seed %s --mutants %d --only '%s'; %s" % (
+        o.seed, o.mutants, o.only, version.split("\n")[0]), judged)
+    passed, failed = report(judged, dropped, sum(map(len, reasons.values())))
     print("%d passed, %d failed" % (passed, failed))
     return failed > 0 or passed == 0
 

@@ -7,7 +7,7 @@
 # compiled, and none in comments, strings, directives, assertions, array sizes and #if 0.
 #
 #     $ tests/mutate/selftest.sh
-#     6 passed, 0 failed
+#     9 passed, 0 failed
 #
 # Without python3 it says so and checks nothing: mutation is not part of `make test`.
 set -u
@@ -96,7 +96,15 @@ mutate
 check 'only what nothing asks for lives' '' \
   "$(sed -n 's/^- src.toy.c \w* `` \(.*\) `` → .*/\1/p' "$toy.log" | grep -v '^return sized')"
 check 'a good check kills' yes "$(grep -q '([789][0-9][.0-9]* %)' "$toy.log" && echo yes)"
-rm -rf "$toy.out"
+check 'alive without a reason fails' 1 "$(grep -c '^1[0-9] passed, [1-9] failed$' "$toy.log")"
+mkdir "$toy/tests/mutate"
+{ echo '## Equivalent'; sed -n 's/([a-z]*, line [0-9]*)$/nobody asks/p' "$toy.log"; } \
+  >"$toy/tests/mutate/SURVIVORS.md"
+mutate
+check 'what is explained does not' '100.0 % killed, 16 passed, 0 failed' \
+  "$(grep -o '100.0 % killed$' "$toy.log"), $(tail -1 "$toy.log")"
+check 'the table has all' '16' "$(awk -F '\t' 'NF == 7 && $2 ~ /^[0-9]+$/' "$toy.out/mutants.tsv" | wc -l)"
+rm -rf "$toy.out" "$toy/tests/mutate"
 sed -i 's/bad += .*;/;/' "$toy/tests/check.c"
 mutate
 check 'a blind check fails' 1 $?
