@@ -94,7 +94,7 @@ red demo.sh tests/demo.sh
 # A window of a long piece is not freed.
 break_it src/merge.c '/^  mem_free(&a, m->window);$/s/.*/  (void)0;/'
 make_all build/bin/oom
-red oom build/bin/oom
+red oom build/bin/oom builder
 
 # A window may end inside a character.
 break_it src/window.c 's/^\(  if (at == 0 .*w->text.at. & 0xc0) != 0x\)80) return true;$/\1c0) return true;/'

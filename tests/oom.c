@@ -7,7 +7,7 @@
 ** down no block may be left. An operation that never came to BPE_NOMEM has shown nothing: that is
 ** a failure too.
 **
-**     oom [-v]      // -v: a line for each operation
+**     oom [-v] [PART]     // -v: a line for each operation; PART: only those with this in their name
 */
 #include "unit.h"
 
@@ -376,8 +376,14 @@ static void check_operation(size_t which, bool verbose) {
 
 int main(int argc, char **argv) {
   const bool verbose = argc > 1 && strcmp(argv[1], "-v") == 0;
+  const char *part = argc > 1 + verbose ? argv[1 + verbose] : "";
+  size_t n = 0;
   make_text();
-  for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
+  for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
+    if (strstr(operations[i].name, part) == NULL) continue;
     check_operation(i, verbose);
+    n++;
+  }
+  CHECK(n > 0);
   return unit_summary();
 }
