@@ -18,7 +18,7 @@ static struct {
   uint64_t seed;
   const char *only, *from; /* the subjects whose names begin so; from that one on */
   const char *encoding;
-  int cut;
+  int cut; /* tokens of what is stored while the time is taken, 0: all */
   int sabotage; /* 1: the bound holds for nothing; 2: nobody is told to stop */
 } options = {.moments = 20, .least = 0.06, .bound = 0.050, .seed = 1, .encoding = "gpt2"};
 
