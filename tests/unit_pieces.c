@@ -2,14 +2,12 @@
 **
 ** A shadow remembers what every piece became. Whatever the table still has must agree with it, by
 ** single look-ups and by the batch, with and without ids, in a table so small that lines are full,
-** the pool is written over all the time, and places in it come again. What the ways to write a
-** batch's ids write must agree with it too, whether or not this processor would take them.
+** the pool is written over all the time, and places in it come again.
 */
 #define _DEFAULT_SOURCE
-#include "../src/cpu.h"
-#include "../src/form.h"
 #include "../src/merge.h"
 #include "../src/model.h"
+#include "../src/pieces.h"
 
 #include "unit.h"
 
@@ -57,36 +55,6 @@ static bool one_piece(piece_table *t, const piece_text *x, size_t at, size_t len
   return again != 0 && same_ids(t, again, ids, n) && (!keep || pieces_has_ids(again));
 }
 
-/* The ids of a batch whose pieces have them, one after the other, and how many come before each. */
-static uint32_t batch_ids[PIECES_BATCH * UINT8_MAX];
-static size_t ids_before[PIECES_BATCH + 1];
-
-static uint8_t *write_by(int how, const piece_table *t, const piece_batch *b, size_t *at,
-                         uint8_t *to) {
-#ifdef HAVE_AVX2
-  if (how == 2 && avx2_runs()) return avx2_write_kept_32(t, b, at, to);
-#endif
-  return how == 1 ? write_kept_32(t, b, at, to) : write_kept(FORM_32, t, b, at, to);
-}
-
-/* Writes the batch's ids, run by run of pieces that have them. */
-static bool writes_ids(const piece_table *t, const piece_batch *b, int how) {
-  static uint8_t out[sizeof batch_ids + FORM_SLACK];
-  for (size_t from = 0, to; from < b->n; from = to + 1) {
-    to = from;
-    const uint8_t *const end = write_by(how, t, b, &to, out);
-    const size_t first = ids_before[from], n = ids_before[to] - first;
-    if (to < b->n && pieces_has_ids(b->values[to])) return false;
-    if ((size_t)(end - out) != 4 * n) return false;
-    for (size_t i = 0; i < n; i++) {
-      const uint8_t *x = out + 4 * i;
-      const uint32_t id = x[0] | (uint32_t)x[1] << 8 | (uint32_t)x[2] << 16 | (uint32_t)x[3] << 24;
-      if (id != batch_ids[first + i]) return false;
-    }
-  }
-  return true;
-}
-
 /* A batch of pieces of random lengths, looked up at once. */
 static bool one_batch(piece_table *t, piece_batch *b, const piece_text *x, size_t *found) {
   size_t ends[PIECES_BATCH], n = 0, from = unit_below(TEXT - 1), at = from;
@@ -111,17 +79,12 @@ static bool one_batch(piece_table *t, piece_batch *b, const piece_text *x, size_
     if (start + len != from / 2 + ends[i]) return false;
     if (value != pieces_find(t, x, pieces_key(x, start, len), start, len)) return false;
     if (value != 0 && !same_ids(t, value, ids, n_ids)) return false;
-    ids_before[i + 1] = ids_before[i];
-    for (size_t k = 0; k < n_ids && pieces_has_ids(value); k++)
-      batch_ids[ids_before[i + 1]++] = ids[k];
     expected += pieces_count(value);
     missed += value == 0;
     *found += value != 0;
   }
   for (size_t m = 0; m < b->n_missed; m++)
     if (b->values[b->missed[m]] != 0) return false;
-  for (int how = 0; how < 3; how++)
-    if (!writes_ids(t, b, how)) return false;
   return sum == expected && missed == b->n_missed;
 }
 
