@@ -408,7 +408,7 @@ def table(title, judged, name):
               "".join(" %10d" % counts[row][v] for v in VERDICTS))
 
 
-def report(judged, dropped, unused):
+def report(judged, dropped, unasked, unused):
     """Prints all figures; (how many are killed or explained, how many are not)"""
     n = collections.Counter(r["verdict"] for r in judged)
     table("kind", judged, lambda r: r["kind"])
@@ -431,7 +431,7 @@ def report(judged, dropped, unused):
               len(judged), n["killed"], 100 * n["killed"] / max(1, len(judged)), n["equivalent"],
               n["survives"], n["open"] + n["lives"], 100 * n["killed"] / max(1, told)))
     print("%d were not asked all steps; %d more do not compile, %d give the same objects" % (
-        n["open"], dropped["compile"], dropped["same"]))
+        unasked, dropped["compile"], dropped["same"]))
     if unused > 0:
         print("%d reasons of SURVIVORS.md are for none of these mutants" % unused)
     unexplained = n["open"] + n["lives"]
@@ -541,7 +541,8 @@ def main():
     judged = judge(counted, reasons)
     write_tsv(out + "/mutants.tsv", "mutate.py --seed %s --mutants %d --only '%s'; %s" % (
         o.seed, o.mutants, o.only, version.split("\n")[0]), judged)
-    passed, failed = report(judged, dropped, sum(map(len, reasons.values())))
+    passed, failed = report(judged, dropped, sum(r["verdict"] == "open" for r in counted),
+                            sum(map(len, reasons.values())))
     print("%d passed, %d failed" % (passed, failed))
     return failed > 0 or passed == 0
 
