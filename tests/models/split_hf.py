@@ -54,9 +54,6 @@ def main():
     args.add_argument("--texts", type=int, default=4000)
     args.add_argument("--seed", type=int, default=1)
     args = args.parse_args()
-    db = sqlite3.connect(":memory:")
-    db.enable_load_extension(True)
-    db.load_extension(args.ext)
     ends = edges("tests/vectors/unicode-classes.json")
     passed = failed = 0
     for name in args.names:
@@ -66,7 +63,9 @@ def main():
         model["normalizer"] = None
         source = json.dumps(model)
         tok = Tokenizer.from_str(source)
-        db.execute("DELETE FROM bpe_tokenizers WHERE name = 'theirs'")
+        db = sqlite3.connect(":memory:")
+        db.enable_load_extension(True)
+        db.load_extension(args.ext)
         db.execute("INSERT INTO bpe_tokenizers(name, source) VALUES('theirs', ?)", (source.encode(),))
         rng = random.Random(f"{args.seed} {name}")
         for text in texts(rng, ends, args.texts):
