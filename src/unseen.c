@@ -59,8 +59,8 @@ static ALWAYS_INLINE void add_job(unseen *u, uint16_t k, bool keep) {
     return;
   }
   /* What is no longer a job is compared as well: && would be a branch, often guessed wrong. */
-  const unsigned same = (unsigned)(j < u->n_jobs) & (u->keys[j].low == p->key.low) &
-                        (u->keys[j].high == p->key.high);
+  const unsigned same =
+      (unsigned)(j < u->n_jobs) & (u->keys[j].low == p->key.low) & (u->keys[j].high == p->key.high);
   if (same && (p->len <= KEY_BYTES || memcmp(u->jobs[j].s, p->s, p->len) == 0)) {
     u->times[j]++;
   } else {
