@@ -12,7 +12,7 @@
 
 #include "bench.h"
 
-enum { THREADS = 2, PASSES = 8 };
+enum { THREADS = 2, PASSES = 24 };
 
 typedef struct worker {
   sqlite3 *db;
