@@ -121,7 +121,8 @@ static const char *other_escape(const char *s, size_t len, bool in_class) {
   enum { N_ESCAPES = sizeof escapes / sizeof *escapes, IN_CLASS = N_ESCAPES - 2 };
   for (size_t k = 0; len > 1 && k < (in_class ? IN_CLASS : N_ESCAPES); k++)
     if (escapes[k][1] == s[1]) return escapes[k];
-  if (len < 3 || (s[1] != 'p' && s[1] != 'P') || s[2] != '{') return NULL;
+  if (len < 2 || (s[1] != 'p' && s[1] != 'P')) return NULL;
+  if (len < 3 || s[2] != '{') return "property without { in";
   size_t n = 3;
   while (n < len && s[n] != '}') n++;
   return n - 3 > (s[3] == '^' ? 3 : 2) ? "script or property in" : NULL;
