@@ -146,36 +146,54 @@ static size_t escape_length(const char *s, size_t len) {
   return end == NULL ? len : (size_t)(end - s) + 1;
 }
 
-/* What Oniguruma and PCRE2 read differently, or NULL. */
-static const char *other_meaning(const char *s, size_t len) {
-  bool in_class = false;
-  for (size_t i = 0; i < len; i++) {
-    const char c = s[i], next = i + 1 < len ? s[i + 1] : 0;
-    if (c == '\\') {
-      const char *escape = other_escape(s + i, len - i, in_class);
+/* What the two read differently of a class at s[0], or NULL; *n: the class with its brackets. */
+static const char *other_class(const char *s, size_t len, size_t *n) {
+  size_t i = len > 1 && s[1] == '^' ? 2 : 1;
+  if (i < len && s[i] == ']') i++;
+  for (; i < len && s[i] != ']'; i++) {
+    const char next = i + 1 < len ? s[i + 1] : 0;
+    if (s[i] == '\\') {
+      const char *escape = other_escape(s + i, len - i, true);
       if (escape != NULL) return escape;
       i += escape_length(s + i, len - i) - 1;
-    } else if (in_class) {
-      const size_t posix = c == '[' ? plain_posix(s + i, len - i) : 0;
-      if (posix != 0) i += posix - 1;
-      else if (c == '[') return next == ':' ? "POSIX class in" : "class inside a class in";
-      else if (c == '&' && next == '&') return "&& in";
-      else if (c == ']') in_class = false;
-    } else if (c == '[') {
-      in_class = true;
-      if (next == '^') i++;
-      if (i + 1 < len && s[i + 1] == ']') i++;
-    } else if (c == '^' || c == '$') {
-      return "line anchor in";
-    } else if (c == '{' && next == ',') {
-      return "{, in";
-    } else if (c == '}' && next == '+') {
-      return "}+ in";
-    } else if (c == '(' && next == '?' && i + 2 < len && s[i + 2] == 'm') {
-      return "(?m in";
+    } else if (s[i] == '[') {
+      const size_t posix = plain_posix(s + i, len - i);
+      if (posix == 0) return next == ':' ? "POSIX class in" : "class inside a class in";
+      i += posix - 1;
+    } else if (s[i] == '&' && next == '&') {
+      return "&& in";
     }
   }
+  *n = i + 1;
   return NULL;
+}
+
+/* What the two read differently of anything else, of which s[0] is the first character, or NULL. */
+static const char *other_sign(const char *s, size_t len) {
+  static const char *const pairs[] = {"{, in", "}+ in", "(?m in"};
+  if (s[0] == '^' || s[0] == '$') return "line anchor in";
+  for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++) {
+    const size_t n = strcspn(pairs[k], " ");
+    if (len >= n && memcmp(s, pairs[k], n) == 0) return pairs[k];
+  }
+  return NULL;
+}
+
+/* What Oniguruma and PCRE2 read differently, or NULL. */
+static const char *other_meaning(const char *s, size_t len) {
+  const char *other = NULL;
+  for (size_t i = 0, n = 1; i < len && other == NULL; i += n) {
+    n = 1;
+    if (s[i] == '\\') {
+      other = other_escape(s + i, len - i, false);
+      n = escape_length(s + i, len - i);
+    } else if (s[i] == '[') {
+      other = other_class(s + i, len - i, &n);
+    } else {
+      other = other_sign(s + i, len - i);
+    }
+  }
+  return other;
 }
 
 static bpe_status read_split(hf *h, const doc_node *v, items *to) {
