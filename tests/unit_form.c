@@ -18,7 +18,8 @@ static uint8_t room[GUARD + MOST_IDS * 11 + FORM_SLACK + GUARD], expected[MOST_I
 
 /* An id with up to `bits` bits, short ones as often as long ones. */
 static uint32_t random_id(unsigned bits) {
-  return (uint32_t)(unit_random() & ((1u << (unit_below(bits) + 1)) - 1));
+  const uint32_t most = (1u << (unit_below(bits) + 1)) - 1;
+  return unit_random() & most;
 }
 
 /* Puts a piece of these ids into the table and returns its value there. */
