@@ -3,11 +3,18 @@
 ** Nothing here prints, aborts or keeps state. A size that does not fit in size_t is treated as
 ** memory that cannot be had.
 */
+#ifdef __linux__
+#define _DEFAULT_SOURCE /* madvise */
+#endif
 #include "base.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
 
 bpe_status set_error(bpe_error *e, bpe_status status, uint64_t offset, const char *format, ...) {
   if (e == NULL || e->status != BPE_OK) return status;
@@ -72,7 +79,9 @@ void *mem_new(const bpe_alloc *a, size_t count, size_t size) {
 
 void *mem_zero(const bpe_alloc *a, size_t count, size_t size) {
   void *p = mem_new(a, count, size);
-  if (p != NULL) memset(p, 0, count * size);
+  if (p == NULL) return NULL;
+  mem_all_used(p, count * size);
+  memset(p, 0, count * size);
   return p;
 }
 
@@ -97,6 +106,7 @@ void *pace_zero(pace *p, const bpe_alloc *a, size_t count, size_t size, bpe_erro
     return NULL;
   }
   const size_t len = count * size;
+  mem_all_used(list, len);
   for (size_t i = 0; i < len;) {
     const size_t n = len - i < COPY_PART ? len - i : COPY_PART;
     memset(list + i, 0, n);
@@ -112,8 +122,7 @@ void mem_free(const bpe_alloc *a, void *p) {
   if (p != NULL) a->resize(a->ctx, p, 0);
 }
 
-bool mem_grow(const bpe_alloc *a, void **list, size_t *cap, size_t need, size_t size) {
-  if (need <= *cap) return true;
+bool mem_grow_more(const bpe_alloc *a, void **list, size_t *cap, size_t need, size_t size) {
   size_t n = *cap + *cap / 2 + 16;
   if (n < need) n = need;
   if (n < *cap || n > SIZE_MAX / size) return false;
@@ -122,6 +131,18 @@ bool mem_grow(const bpe_alloc *a, void **list, size_t *cap, size_t need, size_t 
   *list = p;
   *cap = n;
   return true;
+}
+
+void mem_all_used(void *block, size_t bytes) {
+#ifdef MADV_HUGEPAGE
+  enum { ANY_PAGE = 1 << 16, LARGE_PAGE = 1 << 21 }; /* no system's usual pages are larger */
+  if (bytes < LARGE_PAGE) return;
+  const size_t skip = (0 - (uintptr_t)block) % ANY_PAGE;
+  (void)madvise((uint8_t *)block + skip, bytes - skip, MADV_HUGEPAGE);
+#else
+  (void)block;
+  (void)bytes;
+#endif
 }
 
 size_t power_of_two(size_t n, size_t least) {

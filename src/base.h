@@ -52,7 +52,16 @@ void *mem_zero(const bpe_alloc *, size_t count, size_t size);
 void mem_free(const bpe_alloc *, void *);
 /* Makes room for `need` elements in *list by at least half as much again; *cap changes only on
 ** success, and *list is then whatever the allocator moved it to. */
-bool mem_grow(const bpe_alloc *, void **list, size_t *cap, size_t need, size_t size);
+bool mem_grow_more(const bpe_alloc *, void **list, size_t *cap, size_t need, size_t size);
+
+static inline bool mem_grow(const bpe_alloc *a, void **list, size_t *cap, size_t need,
+                            size_t size) {
+  return need <= *cap || mem_grow_more(a, list, cap, need, size);
+}
+
+/* Asks the system for large pages, a hint, for a block that will be written from end to end: a
+** table of some MB is then there after a few page faults instead of thousands. */
+void mem_all_used(void *block, size_t bytes);
 
 static inline bool size_add(size_t a, size_t b, size_t *sum) {
   *sum = a + b;

@@ -13,6 +13,8 @@ enum { MAX_ENTRIES = 1 << 28, MAX_MERGES = 1 << 28, MAX_TOKEN = 1 << 26 };
 enum { PART = 1 << 10 }; /* entries after which a quick loop asks */
 enum { ROW_WORK = 16 };  /* units, of an entry besides its bytes, of a merge, of a flag */
 
+enum { COPIED = 16 }; /* bytes copied at a time */
+
 enum { MAX_AROUND = 256 }; /* BOS or EOS tokens of a document */
 
 /* A flag for the entries of an id, given before or after them. */
@@ -56,7 +58,8 @@ static bool failed(const bpe_builder *b) {
   return b == NULL || b->error.status != BPE_OK;
 }
 
-/* A new entry with room for its bytes, which the caller fills in; NULL on failure. */
+/* A new entry with room for its bytes and COPIED more, which the caller fills in; NULL on
+** failure. */
 static uint8_t *add_entry(bpe_builder *b, uint32_t id, bpe_kind kind, uint64_t len) {
   vocab *v = &b->m->v;
   if (v->n_entries >= MAX_ENTRIES || len > UINT32_MAX - v->slab_len) {
@@ -72,7 +75,7 @@ static uint8_t *add_entry(bpe_builder *b, uint32_t id, bpe_kind kind, uint64_t l
   const size_t n = (size_t)len;
   if (!mem_grow(&v->alloc, (void **)&v->entries, &v->entries_cap, v->n_entries + 1,
                 sizeof *v->entries) ||
-      !mem_grow(&v->alloc, (void **)&v->slab, &v->slab_cap, v->slab_len + (n == 0 ? 1 : n), 1)) {
+      !mem_grow(&v->alloc, (void **)&v->slab, &v->slab_cap, v->slab_len + n + COPIED, 1)) {
     set_nomem(&b->error);
     return NULL;
   }
@@ -127,6 +130,22 @@ static const vocab_entry *added_entry(const vocab *v, uint32_t id) {
   return i != v->n_entries ? &v->entries[i] : NULL;
 }
 
+/* Copies within the slab, where COPIED bytes behind `from` and `to` may be read and written. A short
+** token goes as a whole block; what that brings too much is overwritten by the next. */
+static inline void copy_token(uint8_t *to, const uint8_t *from, size_t len) {
+  uint8_t block[COPIED];
+  if (len > COPIED) {
+    memcpy(to, from, len);
+    return;
+  }
+  memcpy(block, from, COPIED);
+  memcpy(to, block, COPIED);
+}
+
+void builder_fetch(const bpe_builder *b, uint32_t id) {
+  if (id < b->m->v.n_entries) PREFETCH(&b->m->v.entries[id]);
+}
+
 void bpe_builder_grow(bpe_builder *b, uint32_t left, uint32_t right, uint32_t id) {
   if (failed(b)) return;
   vocab *v = &b->m->v;
@@ -139,8 +158,8 @@ void bpe_builder_grow(bpe_builder *b, uint32_t left, uint32_t right, uint32_t id
   const vocab_entry x = *l, y = *r; /* adding may move them */
   uint8_t *to = add_entry(b, id, BPE_TOKEN, (uint64_t)x.len + y.len);
   if (to == NULL) return;
-  memcpy(to, vocab_bytes(v, &x), x.len);
-  memcpy(to + x.len, vocab_bytes(v, &y), y.len);
+  copy_token(to, vocab_bytes(v, &x), x.len);
+  copy_token(to + x.len, vocab_bytes(v, &y), y.len);
   bpe_builder_merge(b, (uint32_t)v->n_merges, left, right, id, 0);
 }
 
@@ -243,8 +262,12 @@ void builder_reserve(bpe_builder *b, size_t n, size_t bytes) {
   vocab *v = &b->m->v;
   if (!mem_grow(&v->alloc, (void **)&v->entries, &v->entries_cap, n, sizeof *v->entries) ||
       !mem_grow(&v->alloc, (void **)&v->merges, &v->merges_cap, n, sizeof *v->merges) ||
-      !mem_grow(&v->alloc, (void **)&v->slab, &v->slab_cap, bytes, 1))
+      !mem_grow(&v->alloc, (void **)&v->slab, &v->slab_cap, bytes, 1)) {
     set_nomem(&b->error);
+    return;
+  }
+  mem_all_used(v->entries, n * sizeof *v->entries);
+  mem_all_used(v->merges, n * sizeof *v->merges);
 }
 
 void builder_vouch(bpe_builder *b) {
@@ -359,17 +382,14 @@ static bpe_status finish(bpe_builder *b, bpe_error *e) {
   if (st == BPE_OK) st = check_wrapping(m, &m->eos, "EOS", p, e);
   if (st == BPE_OK) st = model_finder(m, 1u << BPE_SPECIAL, e, &m->specials);
   bool any_added = false;
-  for (size_t i = 0; i < m->v.n_named && !any_added; i++)
+  for (size_t i = 0; i < m->v.n_named && st == BPE_OK && !any_added; i++)
     any_added = m->v.entries[m->v.named[i]].kind == BPE_ADDED;
   if (st == BPE_OK && any_added) st = model_finder(m, 1u << BPE_ADDED, e, &m->added);
   if (st == BPE_OK) st = keep_settings(m, e);
   if (st != BPE_OK) return st;
-  m->alters = m->normalizer != NULL || m->n_names != 0 || m->strip_left != 0;
-  for (size_t i = 0; i < m->v.n_entries; i++) {
-    m->alters |=
-        (m->v.entries[i].flags & (ENTRY_LSTRIP | ENTRY_RSTRIP | ENTRY_WORD | ENTRY_LATE)) != 0;
-    if (i % PART == 0 && pace_stopped(p, PART)) break;
-  }
+  const unsigned altering = ENTRY_LSTRIP | ENTRY_RSTRIP | ENTRY_WORD | ENTRY_LATE;
+  m->alters = m->normalizer != NULL || m->n_names != 0 || m->strip_left != 0 ||
+              (m->v.any_flags & altering) != 0;
   for (int c = 0; c < 256; c++) m->lacks_bytes |= m->v.byte_ids[c] == BPE_NONE;
   return pace_add(p, 1, e);
 }

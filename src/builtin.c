@@ -11,7 +11,10 @@
 
 #include <stdio.h>
 
-enum { MEAN_BYTES = 7 }; /* of a token, about: what memory is made ready for */
+enum {
+  MEAN_BYTES = 7, /* of a token, about: what memory is made ready for */
+  AHEAD = 16      /* merges read before they are made */
+};
 
 typedef struct special_row {
   const char *name;
@@ -206,33 +209,41 @@ static bool read_varint(const uint8_t **at, const uint8_t *end, uint32_t *out) {
   return false;
 }
 
-static bool is_special(const encoding *x, uint32_t id) {
+/* The special token of this id among the merged ones, or NULL. */
+static const char *special_at(const encoding *x, uint32_t id) {
   for (const special_row *s = x->specials; s->name != NULL; s++)
-    if (s->id == id) return true;
-  return false;
+    if (s->id == id) return s->name;
+  return NULL;
 }
 
 static void add_special(bpe_builder *b, const char *name, uint32_t id) {
   bpe_builder_token(b, id, BPE_SPECIAL, name, strlen(name));
 }
 
-/* Adds the merges in order of id, and each special in its place among them. */
+/* Adds the merges in order of id, and each special in its place among them. The operands of AHEAD
+** merges are read, and their places fetched, before the first of those is made. */
 static bool add_merges(bpe_builder *b, const encoding *x) {
   const uint8_t *at = x->data;
-  uint32_t n, left, right;
+  uint32_t n, left[AHEAD], right[AHEAD]; /* left: and 1; 0: no token */
   if (x->data_end - at < 4 || memcmp(at, "BPEM", 4) != 0) return false;
   at += 4;
   if (!read_varint(&at, x->data_end, &n)) return false;
   builder_reserve(b, n, (size_t)n * MEAN_BYTES);
-  for (uint32_t id = 256; id < n; id++) {
-    if (!read_varint(&at, x->data_end, &left)) return false;
-    if (left == 0) {
-      for (const special_row *s = x->specials; s->name != NULL; s++)
-        if (s->id == id) add_special(b, s->name, id);
-      continue;
+  for (uint32_t from = 256; from < n; from += AHEAD) {
+    const uint32_t some = n - from < AHEAD ? n - from : AHEAD;
+    for (uint32_t i = 0; i < some; i++) {
+      if (!read_varint(&at, x->data_end, &left[i])) return false;
+      if (left[i] == 0) continue;
+      if (!read_varint(&at, x->data_end, &right[i])) return false;
+      builder_fetch(b, left[i] - 1);
+      builder_fetch(b, right[i]);
     }
-    if (is_special(x, id) || !read_varint(&at, x->data_end, &right)) return false;
-    bpe_builder_grow(b, left - 1, right, id);
+    for (uint32_t i = 0; i < some; i++) {
+      const char *special = special_at(x, from + i);
+      if (left[i] != 0 && special != NULL) return false;
+      if (left[i] != 0) bpe_builder_grow(b, left[i] - 1, right[i], from + i);
+      else if (special != NULL) add_special(b, special, from + i);
+    }
   }
   for (const special_row *s = x->specials; s->name != NULL; s++)
     if (s->id >= n) add_special(b, s->name, s->id);

@@ -15,6 +15,7 @@ bpe_status pair_map_init(pair_map *m, const bpe_alloc *a, const vocab_merge *mer
   const size_t bits = power_of_two(FILTER_BITS * n, 64);
   m->block = mem_new(a, m->n_lines + 2, bytes);
   if (m->block == NULL) return set_nomem(e);
+  mem_all_used(m->block, (m->n_lines + 2) * bytes);
   m->filter = pace_zero(p, a, bits / 64, sizeof *m->filter, e);
   if (m->filter == NULL) return p->stopped ? BPE_STOPPED : BPE_NOMEM;
   m->filter_mask = bits - 1;

@@ -78,5 +78,7 @@ bool builder_failed(const bpe_builder *);
 void builder_vouch(bpe_builder *);
 /* Makes room for so many entries, each with a merge, and bytes in all. */
 void builder_reserve(bpe_builder *, size_t n, size_t bytes);
+/* Fetches what bpe_builder_grow will soon look up of an operand. */
+void builder_fetch(const bpe_builder *, uint32_t id);
 
 #endif

@@ -97,6 +97,8 @@ static bpe_status seal_entries(vocab *v, pace *p, bpe_error *e) {
       v->n_ids++;
     }
     if (t->len > v->longest) v->longest = t->len;
+    v->n_named += t->kind != BPE_TOKEN;
+    v->any_flags |= t->flags;
     const uint8_t first = v->slab[t->offset];
     const unsigned role = t->flags & (ENTRY_FALLBACK | ENTRY_UNUSED);
     if (entry_merges(t) && t->len == 1 && role == (v->chars ? ENTRY_FALLBACK : 0u) &&
@@ -154,39 +156,33 @@ static void index_entry(vocab *v, size_t at, const piece_key *k) {
   }
 }
 
-/* Indexes the entries that merge and are, or are not, last choices. */
+/* Indexes the entries that merge and are, or are not, last choices. Each has its line fetched while
+** those AHEAD of it are put into theirs. */
 static bpe_status index_some(vocab *v, bool last, pace *p, bpe_error *e) {
   piece_key keys[AHEAD];
-  for (size_t from = 0; from < v->n_entries; from += AHEAD) {
-    const size_t stop = v->n_entries - from < AHEAD ? v->n_entries : from + AHEAD;
-    for (size_t k = from; k < stop; k++) {
-      keys[k - from] = vocab_key(v, &v->entries[k]);
-      PREFETCH(vocab_line(v, keys[k - from]));
-    }
-    for (size_t k = from; k < stop; k++) {
-      const vocab_entry *t = &v->entries[k];
+  for (size_t k = 0; k < v->n_entries + AHEAD; k++) {
+    piece_key *const key = &keys[k % AHEAD];
+    if (k >= AHEAD) {
+      const vocab_entry *t = &v->entries[k - AHEAD];
       const unsigned late = t->flags & (ENTRY_FALLBACK | ENTRY_UNUSED);
-      if (entry_merges(t) && last == (late != 0)) index_entry(v, k, &keys[k - from]);
+      if (entry_merges(t) && last == (late != 0)) index_entry(v, k - AHEAD, key);
     }
-    const bpe_status st = pace_add(p, (size_t)AHEAD * INDEX, e);
+    if (k < v->n_entries) {
+      *key = vocab_key(v, &v->entries[k]);
+      PREFETCH(vocab_line(v, *key));
+    }
+    const bpe_status st = pace_add(p, INDEX, e);
     if (st != BPE_OK) return st;
   }
   return BPE_OK;
 }
 
+/* Most are at the end, and the walk is over once all are found. */
 static bpe_status list_named(vocab *v, pace *p, bpe_error *e) {
-  size_t n = 0;
-  for (size_t i = 0, end; i < v->n_entries && !pace_stopped(p, (size_t)PART * LOOK); i = end) {
-    end = part_end(i, v->n_entries);
-    for (size_t k = i; k < end; k++) n += v->entries[k].kind != BPE_TOKEN;
-  }
-  v->named = mem_new(&v->alloc, n, sizeof *v->named);
+  v->named = mem_new(&v->alloc, v->n_named, sizeof *v->named);
   if (v->named == NULL) return set_nomem(e);
-  for (size_t i = 0, end; i < v->n_entries && !pace_stopped(p, (size_t)PART * LOOK); i = end) {
-    end = part_end(i, v->n_entries);
-    for (size_t k = i; k < end; k++)
-      if (v->entries[k].kind != BPE_TOKEN) v->named[v->n_named++] = (uint32_t)k;
-  }
+  for (size_t i = v->n_entries, left = v->n_named; left > 0 && !pace_stopped(p, LOOK);)
+    if (v->entries[--i].kind != BPE_TOKEN) v->named[--left] = (uint32_t)i;
   return pace_add(p, LOOK, e);
 }
 
@@ -201,14 +197,8 @@ static bpe_status index_bytes(vocab *v, pace *p, bpe_error *e) {
     return set_nomem(e);
   v->token_lines = cache_aligned(v->token_block);
   v->n_token_lines = n;
-  bool any_last = false;
-  for (size_t i = 0, end; i < v->n_entries && !any_last && !pace_stopped(p, (size_t)PART * LOOK);
-       i = end) {
-    end = part_end(i, v->n_entries);
-    for (size_t k = i; k < end && !any_last; k++)
-      any_last = (v->entries[k].flags & (ENTRY_FALLBACK | ENTRY_UNUSED)) != 0;
-  }
   bpe_status st = index_some(v, false, p, e);
+  const bool any_last = (v->any_flags & (ENTRY_FALLBACK | ENTRY_UNUSED)) != 0;
   if (any_last && st == BPE_OK) st = index_some(v, true, p, e);
   return st;
 }

@@ -18,7 +18,7 @@ names='strcpy|strncpy|stpcpy|strcat|strncat|sprintf|vsprintf|gets|scanf|sscanf|f
 names=$(printf '%s' "$names" | tr -d '\n')
 libc='memchr memcmp memcpy memmove memset qsort strchr strcmp strcspn strlen strncmp strpbrk strspn strstr
 snprintf vsnprintf fputs fputc fflush stderr clock_gettime sysconf sched_getaffinity __sched_cpucount
-setjmp _setjmp longjmp sigfillset pthread_cond_broadcast pthread_cond_destroy pthread_cond_init
+setjmp _setjmp longjmp madvise sigfillset pthread_cond_broadcast pthread_cond_destroy pthread_cond_init
 pthread_cond_signal pthread_cond_timedwait pthread_cond_wait pthread_create pthread_join
 pthread_mutex_destroy pthread_mutex_init pthread_mutex_lock pthread_mutex_unlock pthread_sigmask
 __cpu_model __cpu_indicator_init __popcountdi2 _GLOBAL_OFFSET_TABLE_ __stack_chk_fail'
