@@ -8,6 +8,7 @@
 #include "import_stages.h"
 
 #include "published.h"
+#include "regex.h"
 
 #include <string.h>
 
@@ -196,6 +197,23 @@ static const char *other_meaning(const char *s, size_t len) {
   return other;
 }
 
+/* A regex that is no published one. Where it matches nothing the library cuts, and here nothing
+** does. */
+static bpe_status add_regex(hf *h, items *to, const doc_node *v, const doc_node *text) {
+  const char *other = other_meaning(text->text, text->len);
+  if (other == NULL) {
+    regex *r;
+    const bpe_status st = regex_new(&h->in->alloc, text->text, text->len, h->in->e, &r);
+    if (st != BPE_OK) return st;
+    if (regex_matches_nothing(r)) other = "a match of nothing in";
+    regex_free(r);
+  }
+  if (other != NULL)
+    return set_error(h->in->e, BPE_BADMODEL, v->offset,
+                     "tokenizer.json: pre_tokenizer: %s a regex is not supported", other);
+  return add_item(h, to, v, text->text, text->len, true);
+}
+
 static bpe_status read_split(hf *h, const doc_node *v, items *to) {
   const doc_node *pattern = doc_get(v, "pattern"), *how = doc_get(v, "behavior");
   const doc_node *regex_text = doc_get(pattern, "Regex"), *string = doc_get(pattern, "String");
@@ -217,11 +235,7 @@ static bpe_status read_split(hf *h, const doc_node *v, items *to) {
   for (int i = 0; i < DEEPSEEK3_STEPS; i++)
     if (doc_is(regex_text, published_deepseek3[i]))
       return add_item(h, to, v, regex_text->text, regex_text->len, true);
-  const char *other = other_meaning(regex_text->text, regex_text->len);
-  if (other != NULL)
-    return set_error(h->in->e, BPE_BADMODEL, v->offset,
-                     "tokenizer.json: pre_tokenizer: %s a regex is not supported", other);
-  return add_item(h, to, v, regex_text->text, regex_text->len, true);
+  return add_regex(h, to, v, regex_text);
 }
 
 static bpe_status read_byte_level(hf *h, const doc_node *v, items *to) {

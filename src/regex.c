@@ -170,6 +170,11 @@ bpe_status regex_new(const bpe_alloc *a, const char *pattern, size_t len, bpe_er
   return BPE_OK;
 }
 
+bool regex_matches_nothing(const regex *r) {
+  uint32_t may = 1;
+  return pcre2_pattern_info(r->code, PCRE2_INFO_MATCHEMPTY, &may) != 0 || may != 0;
+}
+
 /* ---- Matching ------------------------------------------------------------------------------- */
 
 void regex_match_free(regex_match *m) {

@@ -14,6 +14,8 @@ typedef struct regex_match regex_match;
 
 bpe_status regex_new(const bpe_alloc *, const char *pattern, size_t len, bpe_error *, regex **out);
 void regex_free(regex *);
+/* Whether it may match where nothing is. Never false where it does. */
+bool regex_matches_nothing(const regex *);
 bpe_status regex_match_new(const regex *, bpe_error *, regex_match **out);
 void regex_match_free(regex_match *);
 /* Who is asked about stopping, before each attempt to match; NULL: nobody. */

@@ -537,6 +537,8 @@ static void test_refused(void) {
       {{.model = "\"dropout\":true,"}, "model.dropout: is not supported"},
       {{.model = "\"dropout\":[],"}, "model.dropout: is not supported"},
       {{.pre = SEQUENCE(SPLIT("a$", "Isolated", "false") "," NO_REGEX)}, "line anchor in a regex"},
+      {{.pre = SEQUENCE(SPLIT("a*", "Isolated", "false") "," NO_REGEX)},
+       "a match of nothing in a regex"},
       {{.pre = SEQUENCE(SPLIT("\\\\h", "Isolated", "false") "," NO_REGEX)}, "\\h in a regex"},
       {{.pre = SEQUENCE(SPLIT("[^\\\\H]", "Isolated", "false") "," NO_REGEX)}, "\\H in a regex"},
       {{.pre = SEQUENCE(SPLIT("[a[b]]", "Isolated", "false") "," NO_REGEX)},
