@@ -409,7 +409,17 @@ soak: soak-fuzz
 soak-fuzz: ## the same for long: FUZZ_SECONDS=480 each (TARGETS='sql=900 store' for some)
 	@$(MAKE) --no-print-directory $(FUZZ_BUILD) SECONDS=$(FUZZ_SECONDS) fuzz-run
 
-.PHONY: fuzz-run fuzz-coverage soak soak-fuzz small
+AFL_TARGETS ?= import_hf import_gpt2 import_minbpe import_plain import_tiktoken model config tokenizer store sql query
+soak: soak-afl
+soak-afl: ## AFL++ over files and SQL, FUZZ_SECONDS each (needs afl++; TARGETS as above)
+	@$(MAKE) --no-print-directory CC=afl-clang-fast B=build/fuzz-afl CFLAGS="-O2 -g -DBPE_SMALL" \
+	  SANITIZE="-fsanitize=address -fno-sanitize-recover=all" UNGUARDED="-fno-sanitize=all" \
+	  FUZZ_SECONDS=$(FUZZ_SECONDS) TARGETS="$(or $(TARGETS),$(AFL_TARGETS))" afl-run
+
+.PHONY: fuzz-run fuzz-coverage soak soak-fuzz soak-afl afl-run small
+afl-run: $(patsubst %,$(B)/bin/fuzzer-%,$(foreach t,$(TARGETS),$(firstword $(subst =, ,$(t)))))
+	@tests/fuzz/afl.sh $(B)/bin $(B)/work $(FUZZ_SECONDS) $(TARGETS)
+
 fuzz-run: $(FUZZERS:%=$(B)/bin/fuzzer-%)
 	@tests/fuzz/soak.sh $(B)/bin $(B)/corpus $(SECONDS) $(TARGETS)
 
