@@ -39,7 +39,7 @@ for spec in "$@"; do
   cpu=0
   while kill -0 $! 2>/dev/null; do # it kills the process that runs the target, so nobody adds that up
     now=$(ticks_of $!)
-    [ "$now" -le $cpu ] || cpu=$now
+    [ "$now" -le "$cpu" ] || cpu=$now
     sleep 2
   done
   cpu=$((cpu / $(getconf CLK_TCK)))

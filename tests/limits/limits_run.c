@@ -35,8 +35,11 @@ static struct {
   double uttered; /* CPU time at which the wish was uttered; 0: not yet */
 } now;
 
-static _Atomic(sqlite3 *) target; /* of the interrupting thread; NULL: none */
-static _Atomic(double) fire_at, fired_at;
+/* Held while the target is looked at and interrupted: once it is NULL, nothing more comes. */
+static pthread_mutex_t aiming = PTHREAD_MUTEX_INITIALIZER;
+static sqlite3 *target; /* of the interrupting thread; NULL: none */
+static double fire_at;
+static _Atomic(double) fired_at;
 static atomic_bool ending;
 static pthread_t interrupter;
 static clockid_t worker_clock;
@@ -92,15 +95,23 @@ static void *interrupt_at(void *unused) {
   (void)unused;
   const struct timespec nap = {0, 100000};
   while (!atomic_load(&ending)) {
-    sqlite3 *db = atomic_load(&target);
-    if (db != NULL && seconds_of(worker_clock) >= atomic_load(&fire_at)) {
+    pthread_mutex_lock(&aiming);
+    if (target != NULL && seconds_of(worker_clock) >= fire_at) {
       atomic_store(&fired_at, seconds_of(worker_clock));
-      sqlite3_interrupt(db);
-      atomic_store(&target, NULL);
+      sqlite3_interrupt(target);
+      target = NULL;
     }
+    pthread_mutex_unlock(&aiming);
     nanosleep(&nap, NULL);
   }
   return NULL;
+}
+
+static void aim(sqlite3 *db, double at) {
+  pthread_mutex_lock(&aiming);
+  target = db;
+  fire_at = at;
+  pthread_mutex_unlock(&aiming);
 }
 
 void runs_begin(void) {
@@ -186,10 +197,7 @@ outcome run_once(sqlite3 *db, const subject *x, const input *in, wish w) {
   now.start = now.last = seconds_of(now.clock);
   now.active = true;
   atomic_store(&fired_at, 0);
-  if (w.cause == INTERRUPT) {
-    atomic_store(&fire_at, now.start + w.at);
-    atomic_store(&target, db);
-  }
+  if (w.cause == INTERRUPT) aim(db, now.start + w.at);
   uint64_t answer = 1;
   double own = 0; /* time of this program's after the wish, which nobody could cut short */
   while ((o.rc = sqlite3_step(s)) == SQLITE_ROW) {
@@ -201,7 +209,7 @@ outcome run_once(sqlite3 *db, const subject *x, const input *in, wish w) {
   }
   const double end = seconds_of(now.clock);
   now.active = false;
-  atomic_store(&target, NULL);
+  aim(NULL, 0);
   sqlite3_progress_handler(db, 0, NULL, NULL);
   const double uttered = w.cause == INTERRUPT ? atomic_load(&fired_at) : now.uttered;
   o.answer = answer;
