@@ -112,7 +112,7 @@ int call_new(conn *c, sqlite3_value *name, sqlite3_value *opts, int who, failure
   k->who = who;
   k->has_tokenizer = name != NULL;
   k->has_options = opts && !value_is_null(opts);
-  int rc = tokenizer_get(c, name, f, &k->tok);
+  int rc = tokenizer_get(c, name, who, f, &k->tok);
   if (rc == SQLITE_OK) rc = options_parse(opts, who, f, &k->opt);
   if (rc == SQLITE_OK) rc = bind(c, k, who, f);
   if (rc == SQLITE_OK) *out = k;
@@ -139,7 +139,8 @@ int call_again(conn *c, call **kept, sqlite3_value *name, sqlite3_value *opts, i
   tokenizer *now = NULL;
   if (k && call_is_for(k, name, opts, who)) {
     if (k->tok->builtin >= 0) return SQLITE_OK;
-    if (k->tok->kept && tokenizer_named(c, k->tokenizer_key, f, &now) != SQLITE_OK) return f->rc;
+    if (k->tok->kept && tokenizer_named(c, k->tokenizer_key, who, f, &now) != SQLITE_OK)
+      return f->rc;
     const bool same = now == k->tok;
     tokenizer_release(now);
     if (same) return SQLITE_OK;

@@ -198,6 +198,11 @@ void json_append_ids(bpe_buffer *, const uint32_t *ids, size_t n, failure *);
 
 /* ---- Tokenizers (registry.c) --------------------------------------------------------------- */
 
+/* What a row of bpe_model says besides its name and digest. */
+typedef struct stored_head {
+  bytes pattern, options, stats; /* no data: NULL */
+} stored_head;
+
 /* One loaded tokenizer of one connection: a model and its coder. Reference-counted. */
 struct tokenizer {
   int refs;
@@ -206,8 +211,11 @@ struct tokenizer {
   bool kept;                 /* stored: in the connection's list, so the same pointer is the same */
   const char *own_name;      /* stored: without the schema */
   size_t name_len;           /* of own_name */
+  stored_head head;          /* stored: what its row said besides; in the same allocation */
   sqlite3_int64 id, version; /* stored: its row, and the state of its schema */
   int changes;               /* stored: of the connection when it was loaded */
+  unsigned data_version;     /* stored: of the file, then */
+  bool committed;            /* stored: no transaction was open then */
   bool has_digest;
   uint8_t digest[32]; /* tokenizer_digest */
   bpe_model *model;
@@ -217,11 +225,12 @@ struct tokenizer {
 };
 
 /* The tokenizer that a name value means: an argument of SQL, or NULL for the default. The
-** caller gets one reference. A NULL SQL value is the caller's business and must not come here. */
-int tokenizer_get(conn *, sqlite3_value *name, failure *, tokenizer **out);
+** caller gets one reference. A NULL SQL value is the caller's business and must not come here.
+** who: FOR_..., or 0. */
+int tokenizer_get(conn *, sqlite3_value *name, int who, failure *, tokenizer **out);
 /* The same for a name that is known to be one. The row of a stored tokenizer is looked at each
 ** time, so what comes is right for the statement that asks, and may be kept while it runs. */
-int tokenizer_named(conn *, bytes name, failure *, tokenizer **out);
+int tokenizer_named(conn *, bytes name, int who, failure *, tokenizer **out);
 /* 32 bytes; NULL: the failure says why. */
 const uint8_t *tokenizer_digest(tokenizer *, failure *);
 /* The name of what the name means, NULL if there is nothing; the caller's to sqlite3_free. */
@@ -252,6 +261,7 @@ typedef struct stored_row {
   const char *schema; /* the store's */
   sqlite3_int64 id, version;
   uint8_t digest[32];
+  stored_head head; /* there as long as the read is open */
 } stored_row;
 
 store *store_new(conn *, bool kept);
@@ -275,11 +285,6 @@ int store_seek_in(store *, int schema, bytes name, failure *, stored_row *out);
 typedef bool stored_name(void *ctx, int schema, bytes name);
 int store_each(store *, int schema, failure *, stored_name *each, void *ctx);
 bool name_is_reserved(bytes name); /* means a built-in encoding, whatever is stored */
-
-/* What a row of bpe_model says besides its name and digest. */
-typedef struct stored_head {
-  bytes pattern, options, stats; /* no bytes: NULL */
-} stored_head;
 
 const char *stored_kind(bpe_kind);
 /* The model of a row, which is unsealed, damaged or right. `name` is for messages. *missing: a
@@ -348,9 +353,14 @@ enum {
   FOR_TRACE = 1 << 10,
   FOR_STREAM = 1 << 11,
   FOR_SHOW = 1 << 12,
+  FOR_MERGES = 1 << 13,
+  FOR_EXPORT = 1 << 14,
   FOR_STORE = 1 << 19,
   FOR_TRAIN = 1 << 20
 };
+
+/* Who shows more of a tokenizer than the digest says: numbers of ranks, counts, figures of training. */
+enum { SHOWS_RANKS = FOR_TRACE | FOR_MERGES | FOR_EXPORT };
 
 typedef struct name_list {
   bpe_name *names; /* owned; the text is the document's */

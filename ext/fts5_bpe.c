@@ -287,7 +287,7 @@ static int fts_tokenize(Fts5Tokenizer *arg, void *ctx, int flags, const char *da
   bytes text;
   sink k = {.take = take_one, .ctx = ctx, .text = given, .trim = t->trim};
   (void)flags;
-  int rc = tokenizer_get(t->c, t->name, &f, &tok); /* F6 */
+  int rc = tokenizer_get(t->c, t->name, 0, &f, &tok); /* F6 */
   if (rc == SQLITE_OK) {
     rc = make_text(t, given, &f, &copy, &text, &k.shift);
     if (rc == SQLITE_OK) rc = walk_text(t, tok, text, &k, &f);

@@ -5,9 +5,12 @@
 ** closes. Of stored ones the last MAX_STORED stay, each for as long as its row says so:
 **
 ** (R1) The row is read each time, in the transaction of the statement that asks (store.c). A
-**      loaded tokenizer answers only if digest, row and the state of the schema are those it was
-**      loaded from. Triggers make the digest NULL when rows change, so this is enough, unless
-** (R2) this connection has its triggers switched off: then nothing may have changed at all.
+**      loaded tokenizer answers only if all of its row and the state of the schema are those it
+**      was loaded from. Triggers make the digest NULL when rows of its tokens and merges change,
+**      so this is enough, unless
+** (R2) this connection has its triggers switched off: then nothing may have changed at all; or
+**      who asks shows what the digest says nothing of, such as counts: then nothing may have
+**      changed in its file since it was loaded outside a transaction.
 ** (R3) Where a trigger is missing, or the row's version means nothing beyond this use, nothing is
 **      kept.
 ** (R4) Loading reads while the row is still being read, so it sees the same state.
@@ -64,13 +67,40 @@ static bool triggers_off(conn *c) {
   return rc == SQLITE_OK && !on;
 }
 
-/* R1, R2 */
-static tokenizer *find_stored(conn *c, const stored_row *row) {
+static unsigned data_version(conn *c, const char *schema) {
+  unsigned version = 0;
+  (void)sqlite3_file_control(c->db, schema, SQLITE_FCNTL_DATA_VERSION, &version);
+  return version;
+}
+
+static bool same_bytes(bytes a, bytes b) {
+  return (a.data == NULL) == (b.data == NULL) && a.len == b.len &&
+         (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
+}
+
+/* R1 */
+static bool is_of_row(const tokenizer *t, bytes name, const stored_row *row) {
+  return t->builtin < 0 && t->version == row->version && t->id == row->id && row->sealed &&
+         memcmp(t->digest, row->digest, sizeof t->digest) == 0 &&
+         same_bytes((bytes){(const uint8_t *)t->own_name, t->name_len}, name) &&
+         same_bytes(t->head.pattern, row->head.pattern) &&
+         same_bytes(t->head.options, row->head.options) &&
+         same_bytes(t->head.stats, row->head.stats);
+}
+
+/* R2 */
+static bool is_current(conn *c, const tokenizer *t, const stored_row *row, int who) {
+  const bool unchanged = t->changes == sqlite3_total_changes(c->db);
+  if (!unchanged && triggers_off(c)) return false;
+  return !(who & SHOWS_RANKS) ||
+         (unchanged && t->committed && t->data_version == data_version(c, row->schema));
+}
+
+static tokenizer *find_stored(conn *c, bytes name, const stored_row *row, int who) {
   tokenizer **at = &c->tokenizers;
   for (tokenizer *t; (t = *at) != NULL; at = &t->next) {
-    if (t->builtin >= 0 || t->version != row->version || t->id != row->id) continue;
-    if (!row->sealed || memcmp(t->digest, row->digest, sizeof t->digest) != 0) continue;
-    if (triggers_off(c) && t->changes != sqlite3_total_changes(c->db)) return NULL;
+    if (!is_of_row(t, name, row)) continue;
+    if (!is_current(c, t, row, who)) return NULL;
     *at = t->next; /* to the front */
     t->next = c->tokenizers;
     c->tokenizers = t;
@@ -79,11 +109,13 @@ static tokenizer *find_stored(conn *c, const stored_row *row) {
   return NULL;
 }
 
-/* Whether t was loaded from an earlier state of the row's schema, which will not come back. */
-static bool is_outdated(const tokenizer *t, const stored_row *row) {
+/* Whether t was loaded from an earlier state of the row or of its schema, which will not come back,
+** or from the same as the newest. */
+static bool is_outdated(const conn *c, const tokenizer *t, const stored_row *row) {
   const size_t n = strlen(row->schema);
-  return t->builtin < 0 && t->version != row->version && strncmp(t->name, row->schema, n) == 0 &&
-         t->name[n] == '.';
+  return t != c->tokenizers && t->builtin < 0 &&
+         (t->version != row->version || t->id == row->id) &&
+         strncmp(t->name, row->schema, n) == 0 && t->name[n] == '.';
 }
 
 static void drop_others(conn *c, const stored_row *row) {
@@ -91,7 +123,7 @@ static void drop_others(conn *c, const stored_row *row) {
   tokenizer **at = &c->tokenizers;
   while (*at) {
     tokenizer *t = *at;
-    if (t->builtin < 0 && (++n > MAX_STORED || is_outdated(t, row))) {
+    if (t->builtin < 0 && (++n > MAX_STORED || is_outdated(c, t, row))) {
       *at = t->next;
       tokenizer_release(t);
     } else {
@@ -100,13 +132,22 @@ static void drop_others(conn *c, const stored_row *row) {
   }
 }
 
+static bytes append(uint8_t **at, bytes from) {
+  if (from.len != 0) memcpy(*at, from.data, from.len);
+  const bytes copy = {from.data ? *at : NULL, from.len};
+  *at += from.len;
+  return copy;
+}
+
 /* R3, R4. The caller gets the only reference. */
 static int load_stored(store *s, bytes name, const stored_row *row, failure *f, tokenizer **out) {
   conn *c = store_conn(s);
   schema_object missing;
   bpe_error e = {0};
   const size_t schema_len = strlen(row->schema);
-  const sqlite3_uint64 size = sizeof(tokenizer) + schema_len + (sqlite3_uint64)name.len + 2;
+  const stored_head *head = &row->head;
+  const sqlite3_uint64 size = sizeof(tokenizer) + schema_len + (sqlite3_uint64)name.len + 2 +
+                              head->pattern.len + head->options.len + head->stats.len;
   tokenizer *t = sqlite3_malloc64(size);
   if (!t) return fail_code(f, SQLITE_NOMEM);
   char *full = (char *)(t + 1);
@@ -114,6 +155,7 @@ static int load_stored(store *s, bytes name, const stored_row *row, failure *f, 
   full[schema_len] = '.';
   memcpy(full + schema_len + 1, name.data, name.len);
   full[schema_len + 1 + name.len] = 0;
+  uint8_t *rest = (uint8_t *)full + schema_len + name.len + 2;
   *t = (tokenizer){.refs = 1,
                    .builtin = -1,
                    .name = full,
@@ -122,7 +164,12 @@ static int load_stored(store *s, bytes name, const stored_row *row, failure *f, 
                    .id = row->id,
                    .version = row->version,
                    .changes = sqlite3_total_changes(c->db),
+                   .data_version = data_version(c, row->schema),
+                   .committed = sqlite3_get_autocommit(c->db) != 0,
                    .has_digest = true};
+  t->head.pattern = append(&rest, head->pattern);
+  t->head.options = append(&rest, head->options);
+  t->head.stats = append(&rest, head->stats);
   memcpy(t->digest, row->digest, sizeof t->digest);
   if (stored_load(c, name, row, f, &t->model, &missing) == SQLITE_OK) {
     t->kept = store_is_kept(s) && missing.name.len == 0;
@@ -271,14 +318,14 @@ static int get_builtin(conn *c, int builtin, failure *f, tokenizer **out) {
   return SQLITE_OK;
 }
 
-static int get_stored(store *s, bytes name, failure *f, tokenizer **out) {
+static int get_stored(store *s, bytes name, int who, failure *f, tokenizer **out) {
   conn *c = store_conn(s);
   stored_row row;
   if (store_seek(s, name, f, &row) != SQLITE_OK) return f->rc;
   if (!row.found) return not_stored(s, name, f);
-  tokenizer *t = find_stored(c, &row);
+  store_split(s, &name);
+  tokenizer *t = find_stored(c, name, &row, who);
   if (!t) {
-    store_split(s, &name);
     if (load_stored(s, name, &row, f, &t) != SQLITE_OK) return f->rc;
     if (!t->kept) {
       *out = t;
@@ -304,7 +351,7 @@ static bool was_stored(const conn *c, bytes name) {
   return false;
 }
 
-int tokenizer_named(conn *c, bytes name, failure *f, tokenizer **out) {
+int tokenizer_named(conn *c, bytes name, int who, failure *f, tokenizer **out) {
   *out = NULL;
   if (name.len == 0) return fail(f, "no such tokenizer: the name is empty");
   const int builtin =
@@ -312,12 +359,12 @@ int tokenizer_named(conn *c, bytes name, failure *f, tokenizer **out) {
   if (builtin >= 0) return get_builtin(c, builtin, f, out);
   store *s = store_begin(c, f);
   if (!s) return f->rc;
-  get_stored(s, name, f, out);
+  get_stored(s, name, who, f, out);
   store_end(s);
   return f->rc;
 }
 
-int tokenizer_get(conn *c, sqlite3_value *value, failure *f, tokenizer **out) {
+int tokenizer_get(conn *c, sqlite3_value *value, int who, failure *f, tokenizer **out) {
   bytes name = {(const uint8_t *)DEFAULT_TOKENIZER, strlen(DEFAULT_TOKENIZER)};
   *out = NULL;
   if (value) {
@@ -329,7 +376,7 @@ int tokenizer_get(conn *c, sqlite3_value *value, failure *f, tokenizer **out) {
       return no_such_tokenizer(&o, "tokenizer must be TEXT", f);
     }
   }
-  return tokenizer_named(c, name, f, out);
+  return tokenizer_named(c, name, who, f, out);
 }
 
 int tokenizer_resolve(conn *c, bytes name, failure *f, char **out) {

@@ -49,12 +49,31 @@ bool schema_next(const char **at, schema_object *out) {
   return true;
 }
 
-/* Whether `sql`, as SQLite keeps it, makes the object as schema.sql does. */
+static bool is_word(char c) {
+  return (c >= 'a' && c <= 'z') || c == '_';
+}
+
+/* Whether `sql`, as SQLite keeps it, makes the object as schema.sql does. ALTER TABLE RENAME leaves
+** quotes around names of tables, also when it is undone. */
 static bool is_ours(const schema_object *o, const char *sql, size_t len) {
   const char *const begin = o->type[1] == 'a' ? "CREATE TABLE " : "CREATE TRIGGER ";
+  const char *ours = (const char *)o->text.data;
   const size_t n = strlen(begin);
-  return sql && len == n + o->text.len && memcmp(sql, begin, n) == 0 &&
-         memcmp(sql + n, o->text.data, o->text.len) == 0;
+  if (!sql || len < n || memcmp(sql, begin, n) != 0) return false;
+  bool quoted = false;
+  size_t k = 0;
+  for (size_t i = n; i < len; i++) {
+    const char next = k < o->text.len ? ours[k] : 0;
+    if (sql[i] == '"' && next != '"' && (quoted ? !is_word(next) : is_word(next))) {
+      if (!quoted && k > 0 && is_word(ours[k - 1])) return false; /* inside a word */
+      quoted = !quoted;
+    } else if (sql[i] == next && (!quoted || is_word(next))) {
+      k++;
+    } else {
+      return false;
+    }
+  }
+  return k == o->text.len && !quoted;
 }
 
 int schema_check(conn *c, const char *schema, failure *f, schema_object *bad) {

@@ -199,12 +199,14 @@ int store_find_schema(const store *s, bytes name) {
 }
 
 int store_split(const store *s, bytes *name) {
-  const uint8_t *dot = name->len > 0 ? memchr(name->data, '.', name->len) : NULL;
-  if (!dot) return -1;
-  const size_t n = (size_t)(dot - name->data);
-  const int i = store_find_schema(s, (bytes){name->data, n});
-  if (i >= 0) *name = (bytes){dot + 1, name->len - n - 1};
-  return i;
+  for (size_t n = 0; n < name->len; n++) {
+    if (name->data[n] != '.') continue;
+    const int i = store_find_schema(s, (bytes){name->data, n});
+    if (i < 0) continue; /* a schema's name may have dots */
+    *name = (bytes){name->data + n + 1, name->len - n - 1};
+    return i;
+  }
+  return -1;
 }
 
 bool name_is_reserved(bytes name) {
@@ -218,7 +220,7 @@ static int prepare(conn *c, place *p, failure *f) {
   int rc = SQLITE_ERROR, watch = 0;
   for (; watch < 2 && rc == SQLITE_ERROR; watch++) {
     char *sql = sqlite3_mprintf(watch ? "SELECT 1 FROM \"%w\".sqlite_master LIMIT 0"
-                                      : "SELECT id, digest FROM \"%w\".bpe_model"
+                                      : "SELECT id, digest, pattern, options, stats FROM \"%w\".bpe_model"
                                         " INDEXED BY sqlite_autoindex_bpe_model_1 WHERE name = +?1",
                                 p->schema);
     if (!sql) return fail_code(f, SQLITE_NOMEM);
@@ -296,6 +298,14 @@ static int seek(conn *c, place *p, bytes name, failure *f, bool *found) {
   return fail_code(f, SQLITE_SCHEMA);
 }
 
+/* As it stands there: TEXT of a UTF-16 database is not converted. */
+static bytes column_bytes(sqlite3_stmt *stmt, int i) {
+  if (sqlite3_column_type(stmt, i) == SQLITE_NULL) return (bytes){.data = NULL};
+  const uint8_t *data = sqlite3_column_blob(stmt, i); /* NULL if it is empty */
+  if (!data) return (bytes){.data = (const uint8_t *)""};
+  return (bytes){.data = data, .len = (size_t)sqlite3_column_bytes(stmt, i)};
+}
+
 static void read_row(const place *p, stored_row *out) {
   sqlite3_stmt *stmt = p->find;
   *out = (stored_row){.found = true, .schema = p->schema, .version = p->version};
@@ -303,6 +313,8 @@ static void read_row(const place *p, stored_row *out) {
   const void *digest = sqlite3_column_blob(stmt, 1); /* NULL where the column is */
   out->sealed = digest && sqlite3_column_bytes(stmt, 1) == (int)sizeof out->digest;
   if (out->sealed) memcpy(out->digest, digest, sizeof out->digest);
+  out->head = (stored_head){
+      column_bytes(stmt, 2), column_bytes(stmt, 3), column_bytes(stmt, 4)};
 }
 
 /* Names are C strings in the catalogue and in messages; a planted one with a NUL is not there. */

@@ -15,8 +15,12 @@ static const char schema[] =
     "CREATE TABLE x(rank INTEGER, \"left\" INTEGER, \"right\" INTEGER, id INTEGER, token BLOB,"
     " text TEXT, count INTEGER, tokenizer HIDDEN)";
 
-static const arguments args = {
-    .first_column = TOKENIZER, .n = 1, .n_required = 0, .tokenizer = 0, .options = -1, .who = 0};
+static const arguments args = {.first_column = TOKENIZER,
+                               .n = 1,
+                               .n_required = 0,
+                               .tokenizer = 0,
+                               .options = -1,
+                               .who = FOR_MERGES};
 
 static const double scan_cost = 1e6;
 static const sqlite3_int64 scan_rows = 100000;

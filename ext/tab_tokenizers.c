@@ -498,17 +498,18 @@ static int seal(store *s, const known *k, const stored_row *row, sqlite3_value *
 }
 
 /* C5 */
-static int update(store *s, const known *k, sqlite3_value **values, failure *f) {
+static int update(store *s, const known *k, sqlite3_value **values, const bool *had, failure *f) {
   int place;
   stored_row row;
   bytes name;
   for (int i = 0; i < N_COLUMNS; i++) {
-    if (i == NAME || i == SEALED || sqlite3_value_nochange(values[i])) continue;
+    if (i == NAME || i == SEALED || sqlite3_value_nochange(values[i]) || had[i]) continue;
     return fail(f, "only name and sealed can be updated, not %s", column_names[i]);
   }
   if (seek_known(s, k, f, &place, &row) != SQLITE_OK) return f->rc;
   if (!row.found) return fail(f, "the tokenizer was removed meanwhile");
-  if (!sqlite3_value_nochange(values[SEALED])) seal(s, k, &row, values[SEALED], f);
+  if (!sqlite3_value_nochange(values[SEALED]) && !had[SEALED])
+    seal(s, k, &row, values[SEALED], f);
   if (f->rc != SQLITE_OK || sqlite3_value_nochange(values[NAME])) return f->rc;
   if (store_take_name(s, values[NAME], f, &name) != SQLITE_OK || same(name, k->name)) return f->rc;
   if (store_refuse(s, place, name, f) == SQLITE_OK) stored_rename(s, &row, name, f);
@@ -522,9 +523,32 @@ static int delete (store *s, const known *k, failure *f) {
   return stored_delete(s, &row, k->name, f);
 }
 
+/* UPDATE FROM gives every column, whether it changes or not: which ones the row has already. */
+static int compare_row(conn *c, int argc, sqlite3_value **argv, failure *f, bool *had) {
+  static const char sql[] =
+      "SELECT name IS ?2, schema IS ?3, vocab_size IS ?4, token_count IS ?5, merge_count IS ?6,"
+      " pattern IS ?7, special_tokens IS ?8, bos IS ?9, eos IS ?10, digest IS ?11, sealed IS ?12,"
+      " stats IS ?13, source IS ?14, merges IS ?15, options IS ?16 FROM bpe_tokenizers"
+      " WHERE rowid = ?1";
+  enum { GIVEN = SCHEMA }; /* that an UPDATE without FROM does not give */
+  sqlite3_stmt *stmt = NULL;
+  if (argc == 1 || value_is_null(argv[0]) || sqlite3_value_nochange(argv[2 + GIVEN]))
+    return SQLITE_OK;
+  int rc = sqlite3_prepare_v2(c->db, sql, -1, &stmt, NULL);
+  if (rc == SQLITE_OK) rc = sqlite3_bind_value(stmt, 1, argv[0]);
+  for (int i = 0; i < N_COLUMNS && rc == SQLITE_OK; i++)
+    rc = sqlite3_bind_value(stmt, i + 2, argv[2 + i]);
+  if (rc == SQLITE_OK) rc = sqlite3_step(stmt);
+  for (int i = 0; i < N_COLUMNS && rc == SQLITE_ROW; i++)
+    had[i] = sqlite3_column_int(stmt, i) != 0;
+  if (rc != SQLITE_OK && rc != SQLITE_ROW && rc != SQLITE_DONE) fail_db(f, c->db, rc);
+  sqlite3_finalize(stmt);
+  return f->rc;
+}
+
 /* argv: the old rowid; the new one; the columns. */
-static int change(catalogue *t, store *s, int argc, sqlite3_value **argv, failure *f,
-                  sqlite3_int64 *rowid) {
+static int change(catalogue *t, store *s, int argc, sqlite3_value **argv, const bool *had,
+                  failure *f, sqlite3_int64 *rowid) {
   int number = -1;
   if (value_is_null(argv[0])) {
     if (!value_is_null(argv[1])) return fail(f, "rowid is computed and cannot be given");
@@ -539,16 +563,18 @@ static int change(catalogue *t, store *s, int argc, sqlite3_value **argv, failur
   }
   if (argc == 1) return delete (s, k, f);
   if (sqlite3_value_int64(argv[1]) - 1 != row) return fail(f, "rowid cannot be updated");
-  return update(s, k, argv + 2, f);
+  return update(s, k, argv + 2, had, f);
 }
 
 static int tokenizers_update(sqlite3_vtab *vtab, int argc, sqlite3_value **argv,
                              sqlite3_int64 *rowid) {
   catalogue *t = (catalogue *)vtab;
   failure f = table_failure(vtab);
-  store *s = store_begin(t->base.c, &f);
+  bool had[N_COLUMNS] = {false};
+  store *s = NULL;
+  if (compare_row(t->base.c, argc, argv, &f, had) == SQLITE_OK) s = store_begin(t->base.c, &f);
   if (s) {
-    change(t, s, argc, argv, &f, rowid);
+    change(t, s, argc, argv, had, &f, rowid);
     store_end(s);
   }
   return f.rc == SQLITE_OK ? SQLITE_OK : failure_to_vtab(&f, vtab);
