@@ -13,6 +13,9 @@
 **
 ** \G matches where a call begins, which is then not always where the search does. So a pattern with
 ** \G has a second code, in which it matches nowhere, for all places of a search but the first.
+**
+** \s and [:space:] are White_Space, as to Rust's regexes and to Oniguruma: PCRE2 itself has U+180E
+** beside, and so in [:blank:]. (Not in a pattern that sets (?x).)
 */
 #include "regex.h"
 
@@ -66,30 +69,115 @@ void regex_free(regex *r) {
   mem_free(&a, r);
 }
 
-/* ---- \G ------------------------------------------------------------------------------------- */
+/* ---- What is compiled ------------------------------------------------------------------------ */
 
-/* Writes the pattern with a (?!) for each \G; `out` has room for twice its bytes. Returns how many
-** there are then; *any: there was a \G. */
-static size_t without_start_anchor(const char *s, size_t len, char *out, bool *any) {
-  bool is_quoted = false;
-  size_t n = 0;
-  *any = false;
-  for (size_t i = 0; i < len; i++) {
-    const char next = s[i] == '\\' && i + 1 < len ? s[i + 1] : 0;
-    if (next == 0 || (is_quoted && next != 'E')) {
-      out[n++] = s[i];
-    } else if (next == 'G') {
-      memcpy(out + n, "(?!)", 4);
-      n += 4;
-      i++;
-      *any = true;
+/* In a class. A - beside either end stays a -, as it is beside \s. */
+#define WHITE_SPACE "\\p{Z}\\t-\\r\\x85\\p{Z}"
+#define OTHERS "\\S\\x{180e}\\S"
+
+static const char *const posix[][2] = {
+    {"[:space:]", WHITE_SPACE},
+    {"[:^space:]", OTHERS},
+    {"[:blank:]", "\\p{Zs}\\t\\p{Zs}"},
+    {"[:^blank:]", "[:^blank:]\\x{180e}[:^blank:]"},
+};
+
+enum { MOST_GROWTH = 12 }; /* of a pattern that is rewritten, times its length */
+
+typedef struct rewriting {
+  const char *s;
+  size_t len, at;
+  bool later;    /* \G is to match nowhere */
+  bool extended; /* which bracket begins a class is not known: white space stays */
+  bool is_quoted, in_class;
+  bool any_start, any_space; /* there was a \G, white space */
+  char *out;                 /* room for MOST_GROWTH times len */
+  size_t n;
+} rewriting;
+
+static void keep(rewriting *w, size_t n) {
+  if (n > w->len - w->at) n = w->len - w->at;
+  memcpy(w->out + w->n, w->s + w->at, n);
+  w->n += n;
+  w->at += n;
+}
+
+static void put(rewriting *w, size_t n, const char *text) {
+  memcpy(w->out + w->n, text, strlen(text));
+  w->n += strlen(text);
+  w->at += n;
+}
+
+static bool begins(const rewriting *w, const char *text) {
+  const size_t n = strlen(text);
+  return w->len - w->at >= n && memcmp(w->s + w->at, text, n) == 0;
+}
+
+static void rewrite_escape(rewriting *w) {
+  const char next = w->at + 1 < w->len ? w->s[w->at + 1] : 0;
+  const bool is_space = next == 's' && !w->extended, is_other = next == 'S' && !w->extended;
+  w->any_space |= is_space || is_other;
+  if (is_space) {
+    put(w, 2, w->in_class ? WHITE_SPACE : "[" WHITE_SPACE "]");
+  } else if (is_other) {
+    put(w, 2, w->in_class ? OTHERS : "[" OTHERS "]");
+  } else if (next == 'G' && !w->in_class) {
+    w->any_start = true;
+    if (w->later) put(w, 2, "(?!)");
+    else keep(w, 2);
+  } else {
+    w->is_quoted = next == 'Q';
+    keep(w, next == 'c' ? 3 : 2);
+  }
+}
+
+/* At a [: in a class, which is a POSIX class if a name and :] follow. */
+static void rewrite_posix(rewriting *w) {
+  for (size_t i = 0; i < sizeof posix / sizeof *posix; i++) {
+    if (!begins(w, posix[i][0])) continue;
+    w->any_space = true;
+    put(w, strlen(posix[i][0]), posix[i][1]);
+    return;
+  }
+  const char *const s = w->s + w->at;
+  size_t n = 2;
+  while (n < w->len - w->at && (s[n] == '^' || (s[n] >= 'a' && s[n] <= 'z'))) n++;
+  const bool is_one = w->len - w->at - n >= 2 && s[n] == ':' && s[n + 1] == ']';
+  keep(w, is_one ? n + 2 : 1);
+}
+
+/* The pattern as PCRE2 is to read it, into w->out. */
+static void rewrite(rewriting *w) {
+  while (w->at < w->len) {
+    if (w->is_quoted) {
+      w->is_quoted = !begins(w, "\\E");
+      keep(w, w->is_quoted ? 1 : 2);
+    } else if (begins(w, "\\")) {
+      rewrite_escape(w);
+    } else if (w->in_class && begins(w, "[:")) {
+      rewrite_posix(w);
+    } else if (w->in_class) {
+      w->in_class = !begins(w, "]");
+      keep(w, 1);
+    } else if (begins(w, "(?#")) {
+      const char *end = memchr(w->s + w->at, ')', w->len - w->at);
+      keep(w, end == NULL ? w->len : (size_t)(end - w->s) - w->at);
     } else {
-      if (next == 'Q' || next == 'E') is_quoted = next == 'Q';
-      out[n++] = s[i++];
-      out[n++] = next;
+      w->in_class = !w->extended && begins(w, "[");
+      keep(w, begins(w, "[^]") ? 3 : begins(w, "[]") || begins(w, "[^") ? 2 : 1);
     }
   }
-  return n;
+}
+
+/* Whether the pattern may say that blanks and what follows a # are comments. */
+static bool may_be_extended(const char *s, size_t len) {
+  for (size_t i = 0; i + 2 < len; i++) {
+    if (s[i] != '(' || s[i + 1] != '?') continue;
+    for (i += 2; i < len && (s[i] == '^' || s[i] == '-' || (s[i] >= 'a' && s[i] <= 'z')); i++)
+      if (s[i] == 'x') return true;
+    i--;
+  }
+  return false;
 }
 
 /* Whether the pattern may look behind, where a \G may be true once more. */
@@ -121,24 +209,51 @@ static bpe_status compile(pcre2_compile_context *context, const char *pattern, s
     pcre2_get_error_message(code, text, sizeof text);
     return set_error(e, BPE_BADREGEX, at, "regex error at byte %zu: %s", (size_t)at, (char *)text);
   }
-  /* Refused where memory may not be executable; matching then interprets. */
-  (void)pcre2_jit_compile(*out, PCRE2_JIT_COMPLETE);
   return BPE_OK;
 }
 
-/* The code for all places of a search but the first, if the pattern has a \G. */
-static bpe_status compile_later(regex *r, pcre2_compile_context *context, const char *pattern,
-                                size_t len, bpe_error *e) {
-  char *text = mem_new(&r->alloc, len, 2);
-  bool any;
-  if (text == NULL) return set_nomem(e);
-  const size_t n = without_start_anchor(pattern, len, text, &any);
+/* Compiles the pattern rewritten, where that makes a difference. `text` has room for it. */
+static bpe_status compile_rewritten(regex *r, pcre2_compile_context *context, rewriting *w,
+                                    bpe_error *e) {
+  pcre2_code *code = NULL;
   bpe_status st = BPE_OK;
-  if (any && may_look_behind(pattern, len))
-    st = set_error(e, BPE_BADREGEX, 0, "regex error: \\G beside a lookbehind is not supported");
-  else if (any) st = compile(context, text, n, e, &r->later);
-  mem_free(&r->alloc, text);
-  return st;
+  w->extended = may_be_extended(w->s, w->len);
+  const rewriting fresh = *w;
+  rewrite(w);
+  if (w->any_space) {
+    st = compile(context, w->out, w->n, e, &code);
+    if (st != BPE_OK) return st;
+    pcre2_code_free(r->code);
+    r->code = code;
+  }
+  if (!w->any_start) return BPE_OK;
+  if (may_look_behind(w->s, w->len))
+    return set_error(e, BPE_BADREGEX, 0, "regex error: \\G beside a lookbehind is not supported");
+  *w = fresh;
+  w->later = true;
+  rewrite(w);
+  return compile(context, w->out, w->n, e, &r->later);
+}
+
+/* The pattern is compiled as it is first, for messages that point into it. */
+static bpe_status compile_all(regex *r, pcre2_compile_context *context, const char *pattern,
+                              size_t len, bpe_error *e) {
+  pcre2_set_max_pattern_length(context, LONGEST_PATTERN);
+  /* Whatever the library was built for: pieces are the same everywhere. */
+  pcre2_set_newline(context, PCRE2_NEWLINE_LF);
+  pcre2_set_bsr(context, PCRE2_BSR_UNICODE);
+  bpe_status st = compile(context, pattern, len, e, &r->code);
+  if (st != BPE_OK) return st;
+  pcre2_set_max_pattern_length(context, PCRE2_UNSET);
+  rewriting w = {.s = pattern, .len = len, .out = mem_new(&r->alloc, len, MOST_GROWTH)};
+  if (w.out == NULL) return set_nomem(e);
+  st = compile_rewritten(r, context, &w, e);
+  mem_free(&r->alloc, w.out);
+  if (st != BPE_OK) return st;
+  /* Refused where memory may not be executable; matching then interprets. */
+  (void)pcre2_jit_compile(r->code, PCRE2_JIT_COMPLETE);
+  if (r->later != NULL) (void)pcre2_jit_compile(r->later, PCRE2_JIT_COMPLETE);
+  return BPE_OK;
 }
 
 bpe_status regex_new(const bpe_alloc *a, const char *pattern, size_t len, bpe_error *e,
@@ -151,16 +266,8 @@ bpe_status regex_new(const bpe_alloc *a, const char *pattern, size_t len, bpe_er
   pcre2_compile_context *context = NULL;
   r->memory = pcre2_general_context_create(allocate, release, &r->alloc);
   if (r->memory != NULL) context = pcre2_compile_context_create(r->memory);
-  if (context == NULL) {
-    set_nomem(e);
-  } else {
-    pcre2_set_max_pattern_length(context, LONGEST_PATTERN);
-    /* Whatever the library was built for: pieces are the same everywhere. */
-    pcre2_set_newline(context, PCRE2_NEWLINE_LF);
-    pcre2_set_bsr(context, PCRE2_BSR_UNICODE);
-    st = compile(context, pattern, len, e, &r->code);
-    if (st == BPE_OK) st = compile_later(r, context, pattern, len, e);
-  }
+  if (context == NULL) set_nomem(e);
+  else st = compile_all(r, context, pattern, len, e);
   pcre2_compile_context_free(context);
   if (st != BPE_OK) {
     regex_free(r);

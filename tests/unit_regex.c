@@ -57,6 +57,47 @@ static void check_matching(void) {
   matches("(?i)\xc3\xa9", "\xc3\x89", 2, "0-2");
 }
 
+/* U+180E, three bytes, is no white space; in whichever way it is asked for. */
+static void check_white_space(void) {
+  static const char text[] = "a\xe1\xa0\x8e \xc2\xa0\xe2\x80\xa8";
+  static const struct {
+    const char *pattern, *expected;
+  } rows[] = {
+      {"\\s+", "4-10"},
+      {"\\S+", "0-4"},
+      {"[\\s]+", "4-10"},
+      {"[^\\s]+", "0-4"},
+      {"[\\S]+", "0-4"},
+      {"[^\\S]+", "4-10"},
+      {"[\\s\\S]+", "0-10"},
+      {"[^\\s\\p{L}]+", "1-4"},
+      {"\\s", "4-5 5-7 7-10"},
+      {"[[:space:]]+", "4-10"},
+      {"[[:^space:]]+", "0-4"},
+      {"[[:blank:]]+", "4-7"},
+      {"[[:^blank:]]+", "0-4 7-10"},
+      {"[^[:space:]x]+", "0-4"},
+      {"[[:space:][:^space:]]+", "0-10"},
+      {"[[:x\\s]+", "4-10"},
+      {"[\\s-]+", "4-10"},
+      {"[]\\s]+", "4-10"},
+      {"[^]\\s]+", "0-4"},
+      {"[[:alpha:]\\s]+", "0-1 4-10"},
+      {"\\Q\\s\\E|a", "0-1"},
+      {"\\\\s|a", "0-1"},
+      {"\\cs|a", "0-1"},
+      {"(?#[)\\s+(?#])", "4-10"},
+      {"(?x) [a] \\s* # [\n | b", "0-10"}, /* left as it is */
+      {"(?-x:\\s+)", "1-10"},
+      {"(?i:\\s+)", "4-10"},
+      {"\\G\\S|\\s", "0-1 1-4 4-5 5-7 7-10"},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    matches(rows[i].pattern, text, 10, rows[i].expected);
+  matches("[\\s-]+", "- a", 3, "0-2");
+  matches("(?x)\\Ga\n|b # [", "aab", 3, "0-1 1-2 2-3");
+}
+
 static void check_empty_matches(void) {
   matches("", "abc", 3, "");
   matches("b*", "abbc", 4, "1-3");
@@ -247,6 +288,7 @@ static void check_version(void) {
 
 int main(void) {
   check_matching();
+  check_white_space();
   check_empty_matches();
   check_looking_around();
   check_far();
