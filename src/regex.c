@@ -91,7 +91,7 @@ typedef struct rewriting {
   bool extended; /* which bracket begins a class is not known: white space stays */
   bool is_quoted, in_class;
   bool any_start, any_space; /* there was a \G, white space */
-  char *out;                 /* room for MOST_GROWTH times len */
+  char *out;                 /* room for MOST_GROWTH times len, and one */
   size_t n;
 } rewriting;
 
@@ -146,7 +146,7 @@ static void rewrite_posix(rewriting *w) {
   keep(w, is_one ? n + 2 : 1);
 }
 
-/* The pattern as PCRE2 is to read it, into w->out. */
+/* The pattern as PCRE2 is to read it, into w->out, and a NUL. */
 static void rewrite(rewriting *w) {
   while (w->at < w->len) {
     if (w->is_quoted) {
@@ -167,6 +167,7 @@ static void rewrite(rewriting *w) {
       keep(w, begins(w, "[^]") ? 3 : begins(w, "[]") || begins(w, "[^") ? 2 : 1);
     }
   }
+  w->out[w->n] = 0;
 }
 
 /* Whether the pattern may say that blanks and what follows a # are comments. */
@@ -192,6 +193,8 @@ static bool may_look_behind(const char *s, size_t len) {
 
 /* ---- Compiling ------------------------------------------------------------------------------ */
 
+/* Behind the pattern is a NUL: PCRE2 10.42 reads the number of a (*LIMIT_MATCH= to where it ends, not
+** to where the pattern does. */
 static bpe_status compile(pcre2_compile_context *context, const char *pattern, size_t len,
                           bpe_error *e, pcre2_code **out) {
   /* No \C: after a match that ends inside a character the rest would not be UTF-8. $ is the very
@@ -235,19 +238,20 @@ static bpe_status compile_rewritten(regex *r, pcre2_compile_context *context, re
   return compile(context, w->out, w->n, e, &r->later);
 }
 
-/* The pattern is compiled as it is first, for messages that point into it. */
+/* The pattern is compiled as it is first, for messages that point into it: a copy of it. */
 static bpe_status compile_all(regex *r, pcre2_compile_context *context, const char *pattern,
                               size_t len, bpe_error *e) {
   pcre2_set_max_pattern_length(context, LONGEST_PATTERN);
   /* Whatever the library was built for: pieces are the same everywhere. */
   pcre2_set_newline(context, PCRE2_NEWLINE_LF);
   pcre2_set_bsr(context, PCRE2_BSR_UNICODE);
-  bpe_status st = compile(context, pattern, len, e, &r->code);
-  if (st != BPE_OK) return st;
-  pcre2_set_max_pattern_length(context, PCRE2_UNSET);
-  rewriting w = {.s = pattern, .len = len, .out = mem_new(&r->alloc, len, MOST_GROWTH)};
+  rewriting w = {.s = pattern, .len = len, .out = mem_new(&r->alloc, MOST_GROWTH * len + 1, 1)};
   if (w.out == NULL) return set_nomem(e);
-  st = compile_rewritten(r, context, &w, e);
+  memcpy(w.out, pattern, len);
+  w.out[len] = 0;
+  bpe_status st = compile(context, w.out, len, e, &r->code);
+  pcre2_set_max_pattern_length(context, PCRE2_UNSET);
+  if (st == BPE_OK) st = compile_rewritten(r, context, &w, e);
   mem_free(&r->alloc, w.out);
   if (st != BPE_OK) return st;
   /* Refused where memory may not be executable; matching then interprets. */
