@@ -219,11 +219,13 @@ static const char *other_case(const char *s, size_t len, size_t *n) {
   return in_class ? "(?i: with more than letters and classes of them in" : NULL;
 }
 
-/* What the two may read differently of "(" at s[0], or NULL; *n: what is read. */
+/* What the two may read differently of "(" at s[0], or NULL; *n: what is read. In and before atomic and
+** possessive groups PCRE2 10.42 keeps repeats from giving back what they have to: (a+)(b)?+a. */
 static const char *other_group(const char *s, size_t len, size_t *n) {
-  static const char *const alike[] = {"(?:", "(?=", "(?!", "(?>", "(?<"};
+  static const char *const alike[] = {"(?:", "(?=", "(?!", "(?<"};
   if (starts_with(s, len, "(*", 2)) return "(* in";
   if (starts_with(s, len, "(?#", 3)) return "comment in";
+  if (starts_with(s, len, "(?>", 3)) return "atomic group in";
   if (starts_with(s, len, "(?i:", 4)) return other_case(s, len, n);
   for (size_t k = 0; k < sizeof alike / sizeof *alike; k++)
     if (starts_with(s, len, alike[k], 3)) return NULL;
@@ -241,10 +243,11 @@ static bool is_blank_count(const char *s, size_t len) {
 /* What the two read differently of anything else, of which s[0] is the first character, or NULL. Of
 ** a group that may match nothing, n times, Oniguruma leaves out some; {n}? is no {n} to it. */
 static const char *other_sign(const char *s, size_t len) {
-  static const char *const pairs[] = {"{, in", "}+ in", "}? in", "){ in"};
+  static const char *const signs[] = {"{, in",  "}+ in",  "}? in", "){ in",
+                                      ")?+ in", ")*+ in", ")++ in"};
   if (s[0] == '^' || s[0] == '$') return "line anchor in";
-  for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++)
-    if (starts_with(s, len, pairs[k], 2)) return pairs[k];
+  for (size_t k = 0; k < sizeof signs / sizeof *signs; k++)
+    if (starts_with(s, len, signs[k], strcspn(signs[k], " "))) return signs[k];
   return is_blank_count(s, len) ? "blank between { and } in" : NULL;
 }
 

@@ -579,6 +579,9 @@ static void test_refused(void) {
       {{.pre = SEQUENCE(SPLIT("(?#[)x$(?#])", "Isolated", "false") "," NO_REGEX)},
        "comment in a regex"},
       {{.pre = SEQUENCE(SPLIT("(*ACCEPT)", "Isolated", "false") "," NO_REGEX)}, "(* in a regex"},
+      {{.pre = SEQUENCE(SPLIT("(?>a+?)b", "Isolated", "false") "," NO_REGEX)},
+       "atomic group in a regex"},
+      {{.pre = SEQUENCE(SPLIT("(a+)(b)?+a", "Isolated", "false") "," NO_REGEX)}, ")?+ in a regex"},
       {{.pre = SEQUENCE(SPLIT("(?i:sS)", "Isolated", "false") "," NO_REGEX)},
        "(?i: with ff, fi, fl, ss or st in a regex"},
       {{.pre = SEQUENCE(SPLIT("(?i:[)]ss)", "Isolated", "false") "," NO_REGEX)},
@@ -630,7 +633,7 @@ static void test_refused(void) {
                        NO_REGEX)},
       {.pre = SEQUENCE(SPLIT("'(?i:[sdmt]|ll|ve|re)|(?i:[a-z]s?t)", "Isolated", "false") ","
                        NO_REGEX)},
-      {.pre = SEQUENCE(SPLIT("(?:a)(?=b)(?!c)(?>d)(?<=e)(?<!f)(?<g>h)", "Isolated", "false") ","
+      {.pre = SEQUENCE(SPLIT("(?:a)(?=b)(?!c)(?<=e)(?<!f)(?<g>h)", "Isolated", "false") ","
                        NO_REGEX)},
       {.pre = SEQUENCE(SPLIT("a{2}|b{ 2|c{2,}|\\\\x41\\\\x{e9}\\\\x7", "Isolated", "false") ","
                        NO_REGEX)},
