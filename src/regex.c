@@ -107,8 +107,8 @@ static bool may_look_behind(const char *s, size_t len) {
 static bpe_status compile(pcre2_compile_context *context, const char *pattern, size_t len,
                           bpe_error *e, pcre2_code **out) {
   /* No \C: after a match that ends inside a character the rest would not be UTF-8. $ is the very
-  ** end, as to Rust's regexes, in which patterns of tokenizers are published. No optimizations of where
-  ** to start: those of 10.42 miss matches, with machine code and without it. */
+  ** end, as to Rust's regexes, in which patterns of tokenizers are published. No optimizations of
+  ** where to start: those of 10.42 miss matches, with machine code and without it. */
   enum {
     FLAGS = PCRE2_UTF | PCRE2_UCP | PCRE2_DOLLAR_ENDONLY | PCRE2_NEVER_BACKSLASH_C |
             PCRE2_USE_OFFSET_LIMIT | PCRE2_NO_START_OPTIMIZE
