@@ -1,9 +1,9 @@
 /* import_stages.c - normalizer, pre-tokenizer and decoder of a tokenizer.json. See import_hf.c.
 **
 ** Each stage is one step or a Sequence of them. Pre-tokenizers become one pattern: a published
-** regex its name, another regex itself, several of them a chain. Their regexes are Oniguruma's; what
-** PCRE2 reads otherwise is refused. So are steps that drop text, as here every byte belongs to a piece,
-** and regexes that would see U+2581 there and a space here.
+** regex its name, another regex itself, several of them a chain. Their regexes are Oniguruma's:
+** what PCRE2 reads otherwise is refused. So are steps that drop text, as here every byte belongs to
+** a piece, and regexes that would see U+2581 there and a space here.
 */
 #include "import_stages.h"
 
@@ -219,8 +219,9 @@ static const char *other_case(const char *s, size_t len, size_t *n) {
   return in_class ? "(?i: with more than letters and classes of them in" : NULL;
 }
 
-/* What the two may read differently of "(" at s[0], or NULL; *n: what is read. In and before atomic
-** and possessive groups PCRE2 10.42 keeps repeats from giving back what they have to: (a+)(b)?+a. */
+/* What the two may read differently of "(" at s[0], or NULL; *n: what is read. In atomic and
+** possessive groups, and before them, PCRE2 10.42 keeps repeats from giving back what they have to,
+** as in (a+)(b)?+a. */
 static const char *other_group(const char *s, size_t len, size_t *n) {
   static const char *const alike[] = {"(?:", "(?=", "(?!", "(?<"};
   if (starts_with(s, len, "(*", 2)) return "(* in";
