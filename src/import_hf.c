@@ -94,6 +94,8 @@ static bpe_status read_sp_vocab(hf *h, const doc_node *tokens) {
     else st = read_sp_token(h, v, id, scratch);
   }
   mem_free(&h->in->alloc, scratch);
+  if (st == BPE_OK && h->spaces && import_find(h->in, " ", 1) == h->in->n_tokens)
+    return hf_refuse(h, tokens, "model.vocab", "no U+2581, which stands for spaces");
   return st;
 }
 
@@ -192,6 +194,8 @@ static bpe_status read_model(hf *h, const doc_node *m) {
     return hf_refuse(h, m, "model", "neither a ByteLevel pre-tokenizer nor byte_fallback");
   if (h->byte_level && h->byte_fallback)
     return hf_refuse(h, m, "model", "byte_fallback beside a ByteLevel pre-tokenizer");
+  if (h->byte_fallback && h->whole) /* the spelling <0x41> would be a token */
+    return hf_refuse(h, m, "model", "byte_fallback beside ignore_merges");
   h->vocab_at = tokens;
   h->merges_at = merges;
   return BPE_OK;

@@ -1,9 +1,9 @@
 /* import_stages.c - normalizer, pre-tokenizer and decoder of a tokenizer.json. See import_hf.c.
 **
 ** Each stage is one step or a Sequence of them. Pre-tokenizers become one pattern: a published
-** regex its name, another regex itself, several of them a chain. Their regexes are Oniguruma's; the
-** few spellings that PCRE2 reads otherwise are refused. Steps that drop text are refused too: here
-** every byte belongs to a piece.
+** regex its name, another regex itself, several of them a chain. Their regexes are Oniguruma's:
+** what PCRE2 reads otherwise is refused. So are steps that drop text, as here every byte belongs to
+** a piece, and regexes that would see U+2581 there and a space here.
 */
 #include "import_stages.h"
 
@@ -36,11 +36,14 @@ static bpe_status each_step(hf *h, const doc_node *v, const char *path, const ch
 
 /* ---- Normalizer ---------------------------------------------------------------------------- */
 
-static bpe_status add_form(hf *h, const char *type) {
+static bpe_status add_form(hf *h, const doc_node *v) {
   static const char *const forms[][2] = {
       {"NFC", "nfc"}, {"NFD", "nfd"}, {"NFKC", "nfkc"}, {"NFKD", "nfkd"}};
+  const char *type = hf_type(v)->text;
   for (int i = 0; i < 4; i++) {
     if (strcmp(forms[i][0], type) != 0) continue;
+    if (h->spaces && i >= 2) /* would make spaces that stay spaces */
+      return hf_refuse(h, v, "normalizer", "after the replacement of spaces");
     return normalizer_add_form(h->normalizer, forms[i][1], strlen(forms[i][1]), h->in->e);
   }
   return BPE_MISUSE; /* no form */
@@ -69,8 +72,10 @@ static bpe_status read_prepend(hf *h, const doc_node *v) {
   const doc_node *text = doc_get(v, "prepend");
   if (!doc_has_kind(text, DOC_STRING) || text->len == 0)
     return hf_refuse(h, v, "normalizer", "nothing to prepend");
-  if (h->byte_fallback && doc_is(text, space_mark))
+  if (h->byte_fallback && doc_is(text, space_mark)) {
+    h->mark = v;
     return normalizer_add_prepend(h->normalizer, " ", 1, h->in->e);
+  }
   if (h->byte_fallback && has_space(text))
     return hf_refuse(h, v, "normalizer", "not supported with spaces");
   return normalizer_add_prepend(h->normalizer, text->text, text->len, h->in->e);
@@ -78,7 +83,7 @@ static bpe_status read_prepend(hf *h, const doc_node *v) {
 
 static bpe_status read_normalizer(hf *h, const doc_node *v, void *ctx) {
   (void)ctx;
-  const bpe_status st = add_form(h, hf_type(v)->text);
+  const bpe_status st = add_form(h, v);
   if (st != BPE_MISUSE) return st;
   if (hf_is(v, "Replace")) return read_replace(h, v);
   if (hf_is(v, "Prepend")) return read_prepend(h, v);
@@ -105,6 +110,7 @@ typedef struct item {
 typedef struct items {
   item list[MAX_ITEMS];
   size_t n;
+  bool has_split; /* by a regex */
 } items;
 
 static bpe_status add_item(hf *h, items *to, const doc_node *v, const char *text, size_t len,
@@ -114,14 +120,33 @@ static bpe_status add_item(hf *h, items *to, const doc_node *v, const char *text
   return BPE_OK;
 }
 
+static bool starts_with(const char *s, size_t len, const char *start, size_t n) {
+  return len >= n && memcmp(s, start, n) == 0;
+}
+
+static bool is_one_of(char c, const char *list) {
+  return c != 0 && strchr(list, c) != NULL;
+}
+
+/* Whether the \x at s[0] has a number in braces, or digits of one below 80. */
+static bool is_plain_number(const char *s, size_t len) {
+  static const char hex[] = "0123456789abcdefABCDEF";
+  if (len > 3 && s[2] == '{') return is_one_of(s[3], hex);
+  return len > 2 && is_one_of(s[2], hex) && (s[2] < '8' || len == 3 || !is_one_of(s[3], hex));
+}
+
 /* What the two read differently behind a backslash, or NULL: a word of Oniguruma's has marks and all
-** connectors, \v is one character, \Q no quotation, and a script goes without its extensions. */
+** connectors, \v is one character, \Q no quotation, \R not atomic, \xe9 a byte, groups that are
+** called keep what they matched, and a script goes without its extensions. */
 static const char *other_escape(const char *s, size_t len, bool in_class) {
-  static const char *const escapes[] = {"\\h in", "\\H in", "\\v in", "\\V in", "\\w in",
-                                        "\\W in", "\\Q in", "\\E in", "\\b in", "\\B in"};
-  enum { N_ESCAPES = sizeof escapes / sizeof *escapes, IN_CLASS = N_ESCAPES - 2 };
+  static const char *const escapes[] = {"\\h in", "\\H in", "\\v in", "\\V in", "\\w in", "\\W in",
+                                        "\\Q in", "\\E in", "\\c in", "\\b in", "\\B in", "\\g in",
+                                        "\\k in", "\\K in", "\\N in", "\\R in", "\\X in"};
+  enum { N_ESCAPES = sizeof escapes / sizeof *escapes, IN_CLASS = 9 };
   for (size_t k = 0; len > 1 && k < (in_class ? IN_CLASS : N_ESCAPES); k++)
     if (escapes[k][1] == s[1]) return escapes[k];
+  if (len > 1 && is_one_of(s[1], "123456789")) return "back reference or octal number in";
+  if (len > 1 && s[1] == 'x' && !is_plain_number(s, len)) return "\\x of no ASCII character in";
   if (len < 2 || (s[1] != 'p' && s[1] != 'P')) return NULL;
   if (len < 3 || s[2] != '{') return "property without { in";
   size_t n = 3;
@@ -135,7 +160,7 @@ static size_t plain_posix(const char *s, size_t len) {
                                       "[:cntrl:]"};
   for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
     const size_t n = strlen(names[k]);
-    if (len >= n && memcmp(s, names[k], n) == 0) return n;
+    if (starts_with(s, len, names[k], n)) return n;
   }
   return 0;
 }
@@ -169,15 +194,62 @@ static const char *other_class(const char *s, size_t len, size_t *n) {
   return NULL;
 }
 
-/* What the two read differently of anything else, of which s[0] is the first character, or NULL. */
-static const char *other_sign(const char *s, size_t len) {
-  static const char *const pairs[] = {"{, in", "}+ in", "(?m in"};
-  if (s[0] == '^' || s[0] == '$') return "line anchor in";
-  for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++) {
-    const size_t n = strcspn(pairs[k], " ");
-    if (len >= n && memcmp(s, pairs[k], n) == 0) return pairs[k];
+/* Whether one character folds to these two, as the German sharp s does to ss. */
+static bool is_folded(char a, char b) {
+  static const char *const pairs[] = {"ff", "fi", "fl", "ss", "st"};
+  for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++)
+    if (pairs[k][0] == (a | 0x20) && pairs[k][1] == (b | 0x20)) return true;
+  return false;
+}
+
+/* What the two may read differently of "(?i:" at s[0], or NULL; *n: up to its ")". */
+static const char *other_case(const char *s, size_t len, size_t *n) {
+  static const char plain[] =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789'|?-_ ";
+  bool in_class = false;
+  size_t i = 4;
+  for (; i < len && s[i] != ')'; i++) {
+    const bool opens = s[i] == '[' && !in_class, closes = s[i] == ']' && in_class;
+    if (!(opens || (closes && s[i - 1] != '[') || is_one_of(s[i], plain)))
+      return "(?i: with more than letters and classes of them in";
+    if (!in_class && is_folded(s[i - 1], s[i])) return "(?i: with ff, fi, fl, ss or st in";
+    if (opens || closes) in_class = opens;
   }
-  return NULL;
+  *n = i;
+  return in_class ? "(?i: with more than letters and classes of them in" : NULL;
+}
+
+/* What the two may read differently of "(" at s[0], or NULL; *n: what is read. In atomic and
+** possessive groups, and before them, PCRE2 10.42 keeps repeats from giving back what they have to,
+** as in (a+)(b)?+a. */
+static const char *other_group(const char *s, size_t len, size_t *n) {
+  static const char *const alike[] = {"(?:", "(?=", "(?!", "(?<"};
+  if (starts_with(s, len, "(*", 2)) return "(* in";
+  if (starts_with(s, len, "(?#", 3)) return "comment in";
+  if (starts_with(s, len, "(?>", 3)) return "atomic group in";
+  if (starts_with(s, len, "(?i:", 4)) return other_case(s, len, n);
+  for (size_t k = 0; k < sizeof alike / sizeof *alike; k++)
+    if (starts_with(s, len, alike[k], 3)) return NULL;
+  return starts_with(s, len, "(?", 2) ? "flag or unknown group in" : NULL;
+}
+
+/* Whether s[0] is the brace of a count with blanks, which some PCRE2 take for part of it. */
+static bool is_blank_count(const char *s, size_t len) {
+  bool blank = false;
+  size_t i = 1;
+  for (; i < len && is_one_of(s[i], "0123456789, \t"); i++) blank |= s[i] == ' ' || s[i] == '\t';
+  return s[0] == '{' && blank && i < len && s[i] == '}';
+}
+
+/* What the two read differently of anything else, of which s[0] is the first character, or NULL. Of
+** a group that may match nothing, n times, Oniguruma leaves out some; {n}? is no {n} to it. */
+static const char *other_sign(const char *s, size_t len) {
+  static const char *const signs[] = {"{, in",  "}+ in",  "}? in", "){ in",
+                                      ")?+ in", ")*+ in", ")++ in"};
+  if (s[0] == '^' || s[0] == '$') return "line anchor in";
+  for (size_t k = 0; k < sizeof signs / sizeof *signs; k++)
+    if (starts_with(s, len, signs[k], strcspn(signs[k], " "))) return signs[k];
+  return is_blank_count(s, len) ? "blank between { and } in" : NULL;
 }
 
 /* What Oniguruma and PCRE2 read differently, or NULL. */
@@ -190,6 +262,8 @@ static const char *other_meaning(const char *s, size_t len) {
       n = escape_length(s + i, len - i);
     } else if (s[i] == '[') {
       other = other_class(s + i, len - i, &n);
+    } else if (s[i] == '(') {
+      other = other_group(s + i, len - i, &n);
     } else {
       other = other_sign(s + i, len - i);
     }
@@ -221,6 +295,8 @@ static bpe_status read_split(hf *h, const doc_node *v, items *to) {
   if (h->spaces && doc_is(string, " ")) return BPE_OK; /* no text has spaces by then */
   if (!doc_has_kind(regex_text, DOC_STRING))
     return hf_refuse(h, v, "pre_tokenizer", "pattern that is no regex");
+  if (h->spaces) return hf_refuse(h, v, "pre_tokenizer", "regex with U+2581 for spaces");
+  to->has_split = true;
   const char *name = published_name(regex_text->text, regex_text->len);
   const bool keeps_all =
       doc_is(how, "Isolated") || (doc_is(how, "Removed") && invert && name != NULL);
@@ -259,6 +335,8 @@ static bpe_status read_metaspace(hf *h, const doc_node *v, items *to) {
     return hf_refuse(h, v, "pre_tokenizer", "not supported");
   if (!never && scheme != NULL && !doc_is(scheme, "always"))
     return hf_refuse(h, v, "pre_tokenizer", "prepend_scheme other than always and never");
+  if (to->has_split) return hf_refuse(h, v, "pre_tokenizer", "after a regex");
+  if (!never && to->n != 0) return hf_refuse(h, v, "pre_tokenizer", "prepends after another step");
   bpe_status st = add_spaces(h);
   if (st == BPE_OK && !never) st = normalizer_add_prefix_space(h->normalizer, h->in->e);
   h->late_is_plain = false;
@@ -307,6 +385,8 @@ bpe_status hf_pre_tokenizer(hf *h, const doc_node *v) {
   items x = {.n = 0};
   const bpe_status st = each_step(h, v, "pre_tokenizer", "pretokenizers", read_pre_tokenizer, &x);
   if (st != BPE_OK) return st;
+  if (h->mark != NULL && !h->spaces)
+    return hf_refuse(h, h->mark, "normalizer", "U+2581 that stands for no space");
   if (is_deepseek3(&x)) bpe_builder_pattern(h->in->b, "deepseek3", 9, false);
   else if (x.n == 0) bpe_builder_pattern(h->in->b, "none", 4, false);
   else if (x.n == 1)
@@ -334,8 +414,11 @@ static bpe_status read_decoder(hf *h, const doc_node *v, void *ctx) {
       return BPE_OK;
     }
   } else if (hf_is(v, "Metaspace") && h->spaces) {
+    if (!doc_is(doc_get(v, "replacement"), space_mark))
+      return hf_refuse(h, v, "decoder", "not supported");
+    if (!doc_is(doc_get(v, "prepend_scheme"), "never")) /* drops each U+2581 of the first token */
+      return hf_refuse(h, v, "decoder", "prepend_scheme other than never");
     d->to_spaces = true;
-    if (!doc_is(doc_get(v, "prepend_scheme"), "never")) h->strip = 1;
     return BPE_OK;
   } else if (hf_is(v, "ByteFallback")) {
     d->bytes = true;

@@ -14,10 +14,11 @@ typedef struct hf {
   bool byte_level;        /* the vocabulary is in GPT-2's characters */
   bool byte_fallback;
   bool whole;
-  bool spaces;        /* U+2581 stands for the space */
-  bool normalizes;    /* before added tokens are looked for the second time */
-  bool late_is_plain; /* added tokens may be looked for in normalized text */
-  bool all_late;      /* all of them are, and nothing normalizes: it makes no difference */
+  bool spaces;          /* U+2581 stands for the space */
+  bool normalizes;      /* before added tokens are looked for the second time */
+  bool late_is_plain;   /* added tokens may be looked for in normalized text */
+  bool all_late;        /* all of them are, and nothing normalizes: it makes no difference */
+  const doc_node *mark; /* the step that prepends U+2581, or NULL */
   uint32_t strip;
   const doc_node *vocab_at, *merges_at;
 } hf;

@@ -91,7 +91,7 @@ typedef struct rewriting {
   bool extended; /* which bracket begins a class is not known: white space stays */
   bool is_quoted, in_class;
   bool any_start, any_space; /* there was a \G, white space */
-  char *out;                 /* room for MOST_GROWTH times len, and one */
+  char *out;                 /* room for MOST_GROWTH times len + 1 */
   size_t n;
 } rewriting;
 
@@ -193,15 +193,16 @@ static bool may_look_behind(const char *s, size_t len) {
 
 /* ---- Compiling ------------------------------------------------------------------------------ */
 
-/* Behind the pattern is a NUL: PCRE2 10.42 reads the number of a (*LIMIT_MATCH= to where it ends, not
-** to where the pattern does. */
+/* Behind the pattern is a NUL: PCRE2 10.42 reads the number of a (*LIMIT_MATCH= to where it ends and
+** one more, not to where the pattern does. */
 static bpe_status compile(pcre2_compile_context *context, const char *pattern, size_t len,
                           bpe_error *e, pcre2_code **out) {
   /* No \C: after a match that ends inside a character the rest would not be UTF-8. $ is the very
-  ** end, as to Rust's regexes, in which patterns of tokenizers are published. */
+  ** end, as to Rust's regexes, in which patterns of tokenizers are published. No optimizations of
+  ** where to start: those of 10.42 miss matches, with machine code and without it. */
   enum {
     FLAGS = PCRE2_UTF | PCRE2_UCP | PCRE2_DOLLAR_ENDONLY | PCRE2_NEVER_BACKSLASH_C |
-            PCRE2_USE_OFFSET_LIMIT
+            PCRE2_USE_OFFSET_LIMIT | PCRE2_NO_START_OPTIMIZE
   };
   int code;
   PCRE2_SIZE at;
@@ -210,6 +211,7 @@ static bpe_status compile(pcre2_compile_context *context, const char *pattern, s
   if (*out == NULL) {
     PCRE2_UCHAR text[160];
     pcre2_get_error_message(code, text, sizeof text);
+    if (at > len) at = len; /* it counts the NUL */
     return set_error(e, BPE_BADREGEX, at, "regex error at byte %zu: %s", (size_t)at, (char *)text);
   }
   return BPE_OK;
@@ -245,7 +247,7 @@ static bpe_status compile_all(regex *r, pcre2_compile_context *context, const ch
   /* Whatever the library was built for: pieces are the same everywhere. */
   pcre2_set_newline(context, PCRE2_NEWLINE_LF);
   pcre2_set_bsr(context, PCRE2_BSR_UNICODE);
-  rewriting w = {.s = pattern, .len = len, .out = mem_new(&r->alloc, MOST_GROWTH * len + 1, 1)};
+  rewriting w = {.s = pattern, .len = len, .out = mem_new(&r->alloc, len + 1, MOST_GROWTH)};
   if (w.out == NULL) return set_nomem(e);
   memcpy(w.out, pattern, len);
   w.out[len] = 0;

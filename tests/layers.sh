@@ -55,7 +55,7 @@ import_tiktoken: bytelevel import
 import_minbpe: import published
 import_gpt2: bytelevel import
 import_plain: import
-import_stages: import published
+import_stages: import published regex
 import_hf: bytelevel import_stages utf8
 export: bytelevel doc model
 export_text: bytelevel export published utf8

@@ -326,6 +326,30 @@ static void test_sentencepiece(void) {
             false, false);
 }
 
+/* A normalizer, a pre-tokenizer, and why they are refused. */
+static void test_sentencepiece_refused(void) {
+  static const char *const rows[][3] = {
+      {"null",
+       SEQUENCE("{\"type\":\"Digits\"},{\"type\":\"Metaspace\",\"replacement\":\"▁\"}"),
+       "pre_tokenizer: prepends after another step: Metaspace"},
+      {MARKS, SPLIT("a", "Isolated", "false"), "pre_tokenizer: regex with U+2581 for spaces: Split"},
+      {"null",
+       SEQUENCE(SPLIT("a", "Isolated", "false") ",{\"type\":\"Metaspace\",\"replacement\":\"▁\","
+                                                "\"prepend_scheme\":\"never\"}"),
+       "pre_tokenizer: after a regex: Metaspace"},
+      {"{\"type\":\"Sequence\",\"normalizers\":[" MARKS ",{\"type\":\"NFKC\"}]}", "null",
+       "normalizer: after the replacement of spaces: NFKC"},
+      {"{\"type\":\"Sequence\",\"normalizers\":[" MARKS ",{\"type\":\"NFKD\"}]}", "null",
+       "normalizer: after the replacement of spaces: NFKD"},
+      {"{\"type\":\"Prepend\",\"prepend\":\"▁\"}", "null",
+       "normalizer: U+2581 that stands for no space: Prepend"},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    sentencepiece(&file, rows[i][0], rows[i][1], "");
+    check_refused(import_with(file.at, file.len, NULL, NULL, NULL), BPE_BADMODEL, rows[i][2]);
+  }
+}
+
 /* A special token that the vocabulary lacks is none of the characters that merging begins with. */
 static void test_outside(void) {
   file.len = 0;
@@ -336,7 +360,7 @@ static void test_outside(void) {
              "{\"type\":\"Replace\",\"pattern\":{\"String\":\"▁\"},\"content\":\" \"},"
              "{\"type\":\"ByteFallback\"},{\"type\":\"Fuse\"}]},"
              "\"model\":{\"type\":\"BPE\",\"byte_fallback\":true,\"vocab\":{\"a\":256,\"b\":257,"
-             "\"é\":258");
+             "\"é\":258,\"▁\":259");
   for (unsigned c = 0; c < 256; c++) add(&file, ",\"<0x%02X>\":%u", c, c);
   add(&file, "},\"merges\":[]}}");
   bpe_model *m = import_with(file.at, file.len, NULL, NULL, NULL);
@@ -529,6 +553,8 @@ static void test_refused(void) {
       {{.pre = "null"}, "neither a ByteLevel pre-tokenizer nor byte_fallback"},
       {{.pre = "7"}, "pre_tokenizer: has no type"},
       {{.model = "\"byte_fallback\":true,"}, "byte_fallback beside a ByteLevel"},
+      {{.model = "\"byte_fallback\":true,\"ignore_merges\":true,", .pre = "null"},
+       "model: byte_fallback beside ignore_merges"},
       {{.model = "\"end_of_word_suffix\":\"</w>\","}, "model.end_of_word_suffix is not supported"},
       {{.model = "\"continuing_subword_prefix\":\"##\","},
        "model.continuing_subword_prefix is not"},
@@ -544,7 +570,38 @@ static void test_refused(void) {
       {{.pre = SEQUENCE(SPLIT("[a[b]]", "Isolated", "false") "," NO_REGEX)},
        "class inside a class in a regex"},
       {{.pre = SEQUENCE(SPLIT("[a&&b]", "Isolated", "false") "," NO_REGEX)}, "&& in a regex"},
-      {{.pre = SEQUENCE(SPLIT("(?m:a.)", "Isolated", "false") "," NO_REGEX)}, "(?m in a regex"},
+      {{.pre = SEQUENCE(SPLIT("(?m:a.)", "Isolated", "false") "," NO_REGEX)},
+       "flag or unknown group in a regex"},
+      {{.pre = SEQUENCE(SPLIT("a(?i)b|c", "Isolated", "false") "," NO_REGEX)},
+       "flag or unknown group in a regex"},
+      {{.pre = SEQUENCE(SPLIT("(?", "Isolated", "false") "," NO_REGEX)},
+       "flag or unknown group in a regex"},
+      {{.pre = SEQUENCE(SPLIT("(?#[)x$(?#])", "Isolated", "false") "," NO_REGEX)},
+       "comment in a regex"},
+      {{.pre = SEQUENCE(SPLIT("(*ACCEPT)", "Isolated", "false") "," NO_REGEX)}, "(* in a regex"},
+      {{.pre = SEQUENCE(SPLIT("(?>a+?)b", "Isolated", "false") "," NO_REGEX)},
+       "atomic group in a regex"},
+      {{.pre = SEQUENCE(SPLIT("(a+)(b)?+a", "Isolated", "false") "," NO_REGEX)}, ")?+ in a regex"},
+      {{.pre = SEQUENCE(SPLIT("(?i:sS)", "Isolated", "false") "," NO_REGEX)},
+       "(?i: with ff, fi, fl, ss or st in a regex"},
+      {{.pre = SEQUENCE(SPLIT("(?i:[)]ss)", "Isolated", "false") "," NO_REGEX)},
+       "(?i: with more than letters and classes of them in a regex"},
+      {{.pre = SEQUENCE(SPLIT("(?i:[])]ss)", "Isolated", "false") "," NO_REGEX)},
+       "(?i: with more than letters and classes of them in a regex"},
+      {{.pre = SEQUENCE(SPLIT("(?i:[a", "Isolated", "false") "," NO_REGEX)},
+       "(?i: with more than letters and classes of them in a regex"},
+      {{.pre = SEQUENCE(SPLIT("(?i:a", "Isolated", "false") "," NO_REGEX)}, "regex error"},
+      {{.pre = SEQUENCE(SPLIT("a{2}?", "Isolated", "false") "," NO_REGEX)}, "}? in a regex"},
+      {{.pre = SEQUENCE(SPLIT("(a*){2}a", "Isolated", "false") "," NO_REGEX)}, "){ in a regex"},
+      {{.pre = SEQUENCE(SPLIT("a{1, 2}", "Isolated", "false") "," NO_REGEX)},
+       "blank between { and } in a regex"},
+      {{.pre = SEQUENCE(SPLIT("\\\\c[x$]", "Isolated", "false") "," NO_REGEX)}, "\\c in a regex"},
+      {{.pre = SEQUENCE(SPLIT("(a)\\\\1", "Isolated", "false") "," NO_REGEX)},
+       "back reference or octal number in a regex"},
+      {{.pre = SEQUENCE(SPLIT("\\\\xc3\\\\xa9", "Isolated", "false") "," NO_REGEX)},
+       "\\x of no ASCII character in a regex"},
+      {{.pre = SEQUENCE(SPLIT("a\\\\x", "Isolated", "false") "," NO_REGEX)},
+       "\\x of no ASCII character in a regex"},
       {{.pre = SEQUENCE("{\"type\":\"Split\",\"pattern\":{\"String\":\" \"},\"behavior\":\"Isolated\"},"
                         NO_REGEX)},
        "pattern that is no regex"},
@@ -573,6 +630,12 @@ static void test_refused(void) {
       {.model = "\"dropout\":null,"},
       {.post = "null"},
       {.pre = SEQUENCE(SPLIT("[^]&a]+|[]b]|[[:digit:]]|&&|\\\\[(?i:c)", "Isolated", "false") ","
+                       NO_REGEX)},
+      {.pre = SEQUENCE(SPLIT("'(?i:[sdmt]|ll|ve|re)|(?i:[a-z]s?t)", "Isolated", "false") ","
+                       NO_REGEX)},
+      {.pre = SEQUENCE(SPLIT("(?:a)(?=b)(?!c)(?<=e)(?<!f)(?<g>h)", "Isolated", "false") ","
+                       NO_REGEX)},
+      {.pre = SEQUENCE(SPLIT("a{2}|b{ 2|c{2,}|\\\\x41\\\\x{e9}\\\\x7", "Isolated", "false") ","
                        NO_REGEX)},
   };
   for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) {
@@ -658,6 +721,7 @@ int main(void) {
   test_patterns();
   test_wrapping();
   test_sentencepiece();
+  test_sentencepiece_refused();
   test_outside();
   test_long_characters();
   test_random_characters();

@@ -125,6 +125,8 @@ static void check_looking_around(void) {
   matches("a\\Z", "a\na\n", 4, "2-3");
   matches("(?m)a$", "a\na\r\n", 5, "0-1"); /* lines end in a line feed alone */
   matches(".\\R", "a\rb\xc2\x85", 5, "0-2 2-5");
+  matches("(?=a)c*a", "aab", 3, "0-1 1-2"); /* the a that is looked at is the one that matches */
+  matches("(?>a+?)b", "aab", 3, "1-3");     /* what an attempt failed on may match from elsewhere */
 }
 
 /* A search is made of many calls: over more places than one call tries, and in pieces of a text whose
