@@ -31,8 +31,7 @@ static void export_func(sqlite3_context *ctx, int argc, sqlite3_value **argv) {
   tokenizer *t = NULL;
   bytes format;
   if (value_is_null(argv[0]) || value_is_null(argv[1])) return; /* X1 */
-  if (take_format(argv[1], &f, &format) == SQLITE_OK)
-    tokenizer_get(c, argv[0], FOR_EXPORT, &f, &t);
+  if (take_format(argv[1], &f, &format) == SQLITE_OK) tokenizer_get(c, argv[0], FOR_EXPORT, &f, &t);
   if (t) {
     bpe_error e = {0};
     bpe_buffer b;

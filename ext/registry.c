@@ -113,8 +113,7 @@ static tokenizer *find_stored(conn *c, bytes name, const stored_row *row, int wh
 ** or from the same as the newest. */
 static bool is_outdated(const conn *c, const tokenizer *t, const stored_row *row) {
   const size_t n = strlen(row->schema);
-  return t != c->tokenizers && t->builtin < 0 &&
-         (t->version != row->version || t->id == row->id) &&
+  return t != c->tokenizers && t->builtin < 0 && (t->version != row->version || t->id == row->id) &&
          strncmp(t->name, row->schema, n) == 0 && t->name[n] == '.';
 }
 

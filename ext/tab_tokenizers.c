@@ -508,8 +508,7 @@ static int update(store *s, const known *k, sqlite3_value **values, const bool *
   }
   if (seek_known(s, k, f, &place, &row) != SQLITE_OK) return f->rc;
   if (!row.found) return fail(f, "the tokenizer was removed meanwhile");
-  if (!sqlite3_value_nochange(values[SEALED]) && !had[SEALED])
-    seal(s, k, &row, values[SEALED], f);
+  if (!sqlite3_value_nochange(values[SEALED]) && !had[SEALED]) seal(s, k, &row, values[SEALED], f);
   if (f->rc != SQLITE_OK || sqlite3_value_nochange(values[NAME])) return f->rc;
   if (store_take_name(s, values[NAME], f, &name) != SQLITE_OK || same(name, k->name)) return f->rc;
   if (store_refuse(s, place, name, f) == SQLITE_OK) stored_rename(s, &row, name, f);
@@ -539,8 +538,7 @@ static int compare_row(conn *c, int argc, sqlite3_value **argv, failure *f, bool
   for (int i = 0; i < N_COLUMNS && rc == SQLITE_OK; i++)
     rc = sqlite3_bind_value(stmt, i + 2, argv[2 + i]);
   if (rc == SQLITE_OK) rc = sqlite3_step(stmt);
-  for (int i = 0; i < N_COLUMNS && rc == SQLITE_ROW; i++)
-    had[i] = sqlite3_column_int(stmt, i) != 0;
+  for (int i = 0; i < N_COLUMNS && rc == SQLITE_ROW; i++) had[i] = sqlite3_column_int(stmt, i) != 0;
   if (rc != SQLITE_OK && rc != SQLITE_ROW && rc != SQLITE_DONE) fail_db(f, c->db, rc);
   sqlite3_finalize(stmt);
   return f->rc;

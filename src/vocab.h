@@ -58,7 +58,7 @@ typedef struct vocab {
   uint32_t *named; /* owned; the entries that are no BPE_TOKEN, in order: few */
   size_t n_named;
   unsigned any_flags; /* of all entries together */
-  uint8_t *slab; /* owned; sealed, KEY_SLACK bytes may be read from the start of any entry */
+  uint8_t *slab;      /* owned; sealed, KEY_SLACK bytes may be read from the start of any entry */
   size_t slab_len, slab_cap;
   vocab_merge *merges; /* owned, by (rank, left, right) */
   size_t n_merges, merges_cap;

@@ -50,7 +50,7 @@ static void check_matching(void) {
   matches("a+", "", 0, "");
   matches("x", "abc", 3, "");
   matches("\\w+", "un\xc3\xa9 \xe4\xb8\xad_1", 10, "0-4 5-10");
-  matches("\\d", "1\xd9\xa3", 3, "0-1 1-3");   /* properties, not ASCII */
+  matches("\\d", "1\xd9\xa3", 3, "0-1 1-3"); /* properties, not ASCII */
   matches("[\\s\\S]", "\0\n", 2, "0-1 1-2");
   matches(".", "a\nb", 3, "0-1 2-3");
   matches("\xe4\xb8\xad", "x\xe4\xb8\xad\xe4\xb8\xad", 7, "1-4 4-7");
@@ -143,7 +143,8 @@ static void check_far(void) {
   matches("(?<=\xe4\xb8\xad)a", text, N + 2, "30000-30001");
   matches("^\xe4\xb8\xad|b", text, N + 2, "0-3 30001-30002");
   matches("(?:\xe4\xb8\xad|\xe4\xb8\xad\xe4\xb8\xad){1,9}\\d|b", text, N + 2, "30001-30002");
-  static const char *const behind[] = {"(?<=\\G)a", "(?<!b)\\Ga", "\\Ga(?<=a)", "(*plb:b)\\Ga",
+  static const char *const behind[] = {"(?<=\\G)a",    "(?<!b)\\Ga",
+                                       "\\Ga(?<=a)",   "(*plb:b)\\Ga",
                                        "\\Ga|(?<*b)c", "(*positive_lookbehind:b)\\G"};
   for (size_t i = 0; i < sizeof behind / sizeof *behind; i++) {
     e = (bpe_error){.status = BPE_OK};
@@ -167,17 +168,17 @@ static void matches_if_taken(const char *pattern, const char *text, size_t len,
 static void check_reset_start(void) {
   matches("a\\Kb", "abab", 4, "1-2 3-4");
   matches("ab\\K", "abab", 4, "");
-  matches_if_taken("(?<=\\Ka)b", "abb", 3, "0-2"); /* into what nobody has matched yet */
+  matches_if_taken("(?<=\\Ka)b", "abb", 3, "0-2");        /* into what nobody has matched yet */
   matches_if_taken("(?<=\\K..)c|b", "abc", 3, "1-2 2-3"); /* into a match: not before its end */
-  matches_if_taken("(?=ab\\K)a", "abc", 3, ""); /* ends before it starts */
+  matches_if_taken("(?=ab\\K)a", "abc", 3, "");           /* ends before it starts */
 }
 
 static void check_errors(void) {
   static const struct {
     const char *pattern;
     size_t at;
-  } rows[] = {{"(", 1}, {"a)", 1}, {"[a", 2}, {"*", 0}, {"\\p{Nope}", 8}, {"(?<=a*)b", 0},
-              {"\xff", 0}, {"\\", 1}};
+  } rows[] = {{"(", 1},         {"a)", 1},       {"[a", 2},   {"*", 0},
+              {"\\p{Nope}", 8}, {"(?<=a*)b", 0}, {"\xff", 0}, {"\\", 1}};
   for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
     regex *r = (regex *)&unit_memory;
     bpe_error e = {.status = BPE_OK};
