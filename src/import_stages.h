@@ -18,6 +18,7 @@ typedef struct hf {
   bool normalizes;    /* before added tokens are looked for the second time */
   bool late_is_plain; /* added tokens may be looked for in normalized text */
   bool all_late;      /* all of them are, and nothing normalizes: it makes no difference */
+  size_t n_vocab;     /* tokens that are not from added_tokens alone */
   uint32_t strip;
   const doc_node *vocab_at, *merges_at;
 } hf;

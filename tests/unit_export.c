@@ -217,21 +217,21 @@ static void test_full_models(void) {
   tokenizer_json(
       &file,
       (parts){
-          .added = "{\"id\":300,\"content\":\"<m>\"," FLAGS
-                   "},{\"id\":301,\"content\":\"中▁\",\"special\":true},"
-                   "{\"id\":302,\"content\":\"late\",\"normalized\":true,\"special\":false}",
+          .added = "{\"id\":258,\"content\":\"<m>\"," FLAGS
+                   "},{\"id\":259,\"content\":\"中▁\",\"special\":true},"
+                   "{\"id\":260,\"content\":\"late\",\"normalized\":true,\"special\":false}",
           .normalizer =
               "{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"NFKC\"},{\"type\":\"NFD\"}]}",
           .vocab = "\"ab\":256,\"中\":257",
           .merges = "[\"a\",\"b\"]",
           .pre = "{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Digits\",\"individual_"
                  "digits\":true}," BYTE_LEVEL "]}",
-          .post = "{\"type\":\"BertProcessing\",\"cls\":[\"\",301],\"sep\":[\"\",256]}"});
+          .post = "{\"type\":\"BertProcessing\",\"cls\":[\"\",259],\"sep\":[\"\",256]}"});
   check_formats(import_with(file.at, file.len, NULL, NULL, NULL), "mh");
   tokenizer_json(
       &file,
       (parts){.pre = "{\"type\":\"ByteLevel\",\"add_prefix_space\":true,\"use_regex\":true}",
-              .added = "{\"id\":300,\"content\":\"<m>\",\"normalized\":true,\"special\":true}"});
+              .added = "{\"id\":256,\"content\":\"<m>\",\"normalized\":true,\"special\":true}"});
   check_formats(import_with(file.at, file.len, NULL, NULL, NULL), "mh");
   file.len = 0;
   add(&file,
