@@ -68,15 +68,15 @@ static void add_token(writing *w, const vocab_entry *t) {
   if (w->name.bytes != NULL) doc_append_string(w->out, w->name.bytes, w->name.len);
 }
 
-/* Whether the vocabulary would not have this token's text as it stands: it has bytes there, or what
-** merging begins with. */
+/* Whether the vocabulary would have other bytes for this token, or what merging begins with. */
 static bool means_other(writing *w, const vocab_entry *t) {
+  if (w->m->v.chars) return true;
   const bpe_name x = model_spelling(w->m, t);
   size_t n;
   w->name.len = 0;
   uint8_t *scratch = bpe_buffer_reserve(&w->name, x.len);
-  return w->m->v.chars ||
-         (scratch != NULL && bytelevel_decode(x.text, x.len, scratch, &n) && n < x.len);
+  return scratch != NULL && bytelevel_decode(x.text, x.len, scratch, &n) &&
+         (n != t->len || memcmp(scratch, vocab_bytes(&w->m->v, t), n) != 0);
 }
 
 /* Of the tokens that would be numbered rightly outside the vocabulary, the first that has to be. */

@@ -323,11 +323,20 @@ static bpe_status check_id(hf *h, const doc_node *content, uint32_t id, size_t a
       (unsigned long)real, (unsigned long)id, quote_bytes(&q, content->text, content->len));
 }
 
+/* Of a byte and its character, merging begins with the one and falls back on the other: an added
+** token may be either, but not the first beside the second. */
+static bool is_byte_beside(const hf *h, size_t at) {
+  const importing *in = h->in;
+  return at != in->n_tokens && (in->tokens[at].flags & ENTRY_FALLBACK) &&
+         import_find(in, import_bytes(in, at), 1) < h->n_vocab;
+}
+
 /* Whether bytes of the vocabulary that are an added token too are those of no text and of no merge:
 ** then they are only how the file spells the text, as "\u00fc" spells 0xfc. */
 static bool is_spelling(const hf *h, size_t at, const doc_node *content) {
   const import_entry *t = &h->in->tokens[at];
-  return h->byte_level && !t->merges && t->len > 1 && t->len < content->len &&
+  if (!h->byte_level) return (t->flags & ENTRY_UNUSED) != 0;
+  return !t->merges && t->len > 1 && t->len < content->len &&
          utf8_valid_run(import_bytes(h->in, at), t->len) < t->len;
 }
 
@@ -343,20 +352,19 @@ static bpe_status add_token(hf *h, const doc_node *v, const doc_node *content, u
     return refuse_added(h, content, "normalized under this normalizer");
   size_t at = find_in_vocab(h, content, scratch, &n);
   const bool in_vocab = at != in->n_tokens;
-  /* merging begins with the one and falls back on the other */
-  if (in_vocab && in->tokens[at].flags & ENTRY_FALLBACK && import_find(in, scratch, n) < h->n_vocab)
-    return refuse_added(h, content, "a byte beside its character");
+  if (is_byte_beside(h, at)) return refuse_added(h, content, "a byte beside its character");
   bpe_status st = check_id(h, content, id, at);
   if (st == BPE_OK && !in_vocab) st = import_token(in, scratch, n, id, kind, flags, v->offset);
+  const bool merges = in_vocab && !(in->tokens[at].flags & ENTRY_UNUSED);
   if (st == BPE_OK && in_vocab && is_spelling(h, at, content))
-    st = import_respell(in, at, content->text, content->len);
+    st = h->byte_level ? import_respell(in, at, content->text, content->len)
+                       : import_respell(in, at, scratch, n);
   if (st != BPE_OK) return st;
   if (!in_vocab) at = in->n_tokens - 1;
   import_entry *t = &in->tokens[at];
   /* What merging begins with goes on being that; outside the vocabulary it never was. */
   const uint8_t *s = import_bytes(in, at);
-  t->merges |= in_vocab && !(t->flags & ENTRY_UNUSED) &&
-               (t->len == 1 || (!h->byte_level && utf8_length(s, t->len) == t->len));
+  t->merges |= merges && (t->len == 1 || (!h->byte_level && utf8_length(s, t->len) == t->len));
   t->kind = (uint8_t)kind;
   t->flags = (uint8_t)flags;
   if (t->len != content->len || memcmp(s, content->text, content->len) != 0)
