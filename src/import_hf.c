@@ -283,6 +283,11 @@ static bpe_status check_names(hf *h, const doc_node *list, bool late) {
   return st;
 }
 
+/* Whether a token is the vocabulary's and not taken by another name. */
+static bool is_free(const hf *h, size_t at) {
+  return at < h->n_vocab && h->in->tokens[at].kind == BPE_TOKEN;
+}
+
 /* The token of the vocabulary that is spelled like this, or n_tokens; in scratch the bytes that it
 ** has or would have. */
 static size_t find_in_vocab(const hf *h, const doc_node *content, uint8_t *scratch, size_t *n) {
@@ -293,7 +298,7 @@ static size_t find_in_vocab(const hf *h, const doc_node *content, uint8_t *scrat
   if (h->byte_level) {
     const bool decoded = bytelevel_decode(s, len, scratch, n);
     at = decoded ? import_find(h->in, scratch, *n) : import_find_as(h->in, s, len, ENTRY_UNUSED);
-    if (at < h->n_vocab) return at;
+    if (is_free(h, at)) return at;
     memcpy(scratch, s, len); /* outside the vocabulary it is text, as it stands */
     *n = len;
     return h->in->n_tokens;
@@ -306,7 +311,7 @@ static size_t find_in_vocab(const hf *h, const doc_node *content, uint8_t *scrat
   }
   at = h->spaces && memchr(s, ' ', len) != NULL ? import_find_as(h->in, s, len, ENTRY_UNUSED)
                                                 : import_find_as(h->in, scratch, *n, flags);
-  return at < h->n_vocab ? at : h->in->n_tokens;
+  return is_free(h, at) ? at : h->in->n_tokens;
 }
 
 /* The library goes by no id of the file: what the vocabulary spells has its id there, the others
