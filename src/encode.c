@@ -40,7 +40,7 @@ struct bpe_walk {
   const uint8_t *base;      /* what is split: text, or a normalized stretch of it */
   size_t base_len;
   piece_text pieces;             /* of base */
-  size_t base_stop;              /* end of the stretch, in base */
+  size_t base_start, base_stop;  /* of the stretch, in base */
   const bpe_finder *late_finder; /* NULL: nothing is looked for in base */
   special_match late;            /* the next there; start == base_stop: none */
   bool mapped;                   /* base is not text: places go through `normal` */
@@ -208,13 +208,17 @@ void bpe_walk_free(bpe_walk *w) {
   mem_free(&a, w);
 }
 
-/* Looks for the next late name in base and begins to split what comes before it. */
+/* Looks for the next late name in base, to which the stretch is a text of its own, and begins to
+** split what comes before it. */
 static bpe_status begin_split(bpe_walk *w, size_t from, bpe_error *e) {
   w->late = (special_match){w->base_stop, 0, BPE_NONE};
   if (w->late_finder != NULL) {
-    const bpe_status st = special_find(w->late_finder, w->base, from, w->base_stop, w->options.stop,
-                                       w->options.stop_ctx, e, &w->late);
+    const size_t start = w->base_start;
+    const bpe_status st =
+        special_find(w->late_finder, w->base + start, from - start, w->base_stop - start,
+                     w->options.stop, w->options.stop_ctx, e, &w->late);
     if (st != BPE_OK) return st;
+    w->late.start += start;
   }
   const bpe_pattern *p = w->options.pattern;
   return split_start(&w->split, p != NULL ? p : w->coder->model->pattern, w->base, from,
@@ -231,6 +235,7 @@ static bpe_status begin_stretch(bpe_walk *w, size_t from, bpe_error *e) {
   if (st != BPE_OK) return st;
   w->base = w->text;
   w->base_len = w->len;
+  w->base_start = from;
   w->base_stop = w->special.start;
   w->mapped = false;
   piece_text_init(&w->pieces, w->base, w->base_len);
@@ -242,6 +247,7 @@ static bpe_status begin_stretch(bpe_walk *w, size_t from, bpe_error *e) {
   w->mapped = true;
   w->normal_from = w->done = from;
   w->base = w->normal.text;
+  w->base_start = 0;
   w->base_len = w->base_stop = w->normal.len;
   piece_text_init(&w->pieces, w->base, w->base_len);
   return begin_split(w, 0, e);

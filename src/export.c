@@ -68,11 +68,18 @@ static void list_specials(const bpe_model *m, bpe_buffer *b) {
   bpe_buffer_append(b, "}", 1);
 }
 
-static bool same_entry(const vocab *v, const vocab *w, size_t i) {
+static bool same_text(const void *a, size_t a_len, const void *b, size_t b_len) {
+  return a_len == b_len && memcmp(a, b, a_len) == 0;
+}
+
+static bool same_entry(const bpe_model *m, const bpe_model *back, size_t i) {
+  const vocab *v = &m->v, *w = &back->v;
   if (i >= w->n_entries) return false;
   const vocab_entry *t = &v->entries[i], *u = &w->entries[i];
-  return t->id == u->id && t->kind == u->kind && t->len == u->len &&
-         memcmp(vocab_bytes(v, t), vocab_bytes(w, u), t->len) == 0;
+  const bpe_name x = model_spelling(m, t), y = model_spelling(back, u);
+  return t->id == u->id && t->kind == u->kind && t->flags == u->flags &&
+         same_text(vocab_bytes(v, t), t->len, vocab_bytes(w, u), u->len) &&
+         same_text(x.text, x.len, y.text, y.len);
 }
 
 static bool same_merge(const vocab *v, const vocab *w, size_t i) {
@@ -89,7 +96,7 @@ static bpe_status differs(const bpe_model *m, const bpe_model *back, const char 
   quoted q;
   for (size_t i = 0; i < v->n_entries && !pace_stopped(&p, ROW_WORK); i++) {
     const vocab_entry *t = &v->entries[i];
-    if (!same_entry(v, &back->v, i))
+    if (!same_entry(m, back, i))
       return set_error(e, BPE_BADMODEL, t->id, "%s cannot carry this tokenizer: token %lu: %s",
                        format, (unsigned long)t->id, quote_bytes(&q, vocab_bytes(v, t), t->len));
   }

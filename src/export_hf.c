@@ -1,8 +1,10 @@
 /* export_hf.c - a tokenizer as Hugging Face's tokenizer.json.
 **
 ** Special and added tokens stand in the vocabulary too, so that they keep their ids when there are
-** gaps: a loader gives the next free id to those it does not find there. A vocabulary of characters
-** is written with U+2581 for spaces and <0xHH> for single bytes, as it was read.
+** gaps: a loader numbers those that it does not find there from the vocabulary's size on. Where
+** that gives the same ids, one that would mean something else in the vocabulary is left out of it. A
+** vocabulary of characters is written with U+2581 for spaces and <0xHH> for single bytes, as it was
+** read.
 */
 #include "bytelevel.h"
 #include "doc.h"
@@ -30,6 +32,7 @@ typedef struct writing {
   bpe_buffer *out;
   bpe_buffer name; /* scratch */
   bool spaces;     /* U+2581 stands for the space */
+  size_t outside;  /* ids from here to the number of entries are not in the vocabulary */
   pace pace;
 } writing;
 
@@ -41,7 +44,7 @@ enum { ROW_WORK = 64 }; /* units, of an entry or merge besides its bytes */
 static void spell(writing *w, const vocab_entry *t) {
   const uint8_t *s = vocab_bytes(&w->m->v, t);
   w->name.len = 0;
-  if (t->kind != BPE_TOKEN && !(t->flags & ENTRY_MERGES)) {
+  if (t->kind != BPE_TOKEN && (w->m->v.chars || !(t->flags & ENTRY_MERGES))) {
     const bpe_name name = model_spelling(w->m, t);
     bpe_buffer_append(&w->name, name.text, name.len);
   } else if (t->flags & ENTRY_UNUSED) {
@@ -65,15 +68,42 @@ static void add_token(writing *w, const vocab_entry *t) {
   if (w->name.bytes != NULL) doc_append_string(w->out, w->name.bytes, w->name.len);
 }
 
+/* Whether the vocabulary would have other bytes for this token, or what merging begins with. */
+static bool means_other(writing *w, const vocab_entry *t) {
+  if (w->m->v.chars) return true;
+  const bpe_name x = model_spelling(w->m, t);
+  size_t n;
+  w->name.len = 0;
+  uint8_t *scratch = bpe_buffer_reserve(&w->name, x.len);
+  return scratch != NULL && bytelevel_decode(x.text, x.len, scratch, &n) &&
+         (n != t->len || memcmp(scratch, vocab_bytes(&w->m->v, t), n) != 0);
+}
+
+/* Of the tokens that would be numbered rightly outside the vocabulary, the first that has to be. */
+static void find_outside(writing *w) {
+  const vocab *v = &w->m->v;
+  w->outside = v->n_entries;
+  for (size_t id = v->n_entries; id-- > 0;) {
+    const size_t at = vocab_find_id(v, (uint32_t)id);
+    if (at == v->n_entries || entry_merges(&v->entries[at])) return;
+    if (buffer_failed(w->out, &w->pace, ROW_WORK + v->entries[at].len)) return;
+    if (means_other(w, &v->entries[at])) w->outside = id;
+  }
+}
+
 static void add_vocab(writing *w) {
   const vocab *v = &w->m->v;
+  bool any = false;
   add(w->out, "\"vocab\":{");
   for (size_t i = 0; i < v->n_entries; i++) {
+    const uint32_t id = v->entries[i].id;
     if (buffer_failed(w->out, &w->pace, ROW_WORK + 8 * (size_t)v->entries[i].len)) return;
-    if (i > 0) add(w->out, ",");
+    if (id >= w->outside && id < v->n_entries) continue;
+    if (any) add(w->out, ",");
     add_token(w, &v->entries[i]);
     add(w->out, ":");
-    add_number(w->out, v->entries[i].id);
+    add_number(w->out, id);
+    any = true;
   }
   add(w->out, "},\"merges\":[");
   for (size_t i = 0; i < v->n_merges; i++) {
@@ -240,12 +270,52 @@ static void add_decoder(writing *w) {
   add(w->out, "]}");
 }
 
+/* The vocabulary's entry that is spelled like this, or n_entries. */
+static size_t find_spelled(const vocab *v, bpe_name x, uint8_t *scratch) {
+  size_t n;
+  if (bytelevel_decode(x.text, x.len, scratch, &n)) return vocab_find_bytes(v, scratch, n);
+  const size_t at = vocab_find_bytes(v, (const uint8_t *)x.text, x.len);
+  return at != v->n_entries && (v->entries[at].flags & ENTRY_UNUSED) ? at : v->n_entries;
+}
+
+/* A token outside merging is spelled as text has it, and no other token may be. */
+static bpe_status check_spelling(writing *w, const vocab_entry *t, bpe_error *e) {
+  const vocab *v = &w->m->v;
+  const bpe_name x = model_spelling(w->m, t);
+  quoted q;
+  w->name.len = 0;
+  uint8_t *scratch = bpe_buffer_reserve(&w->name, x.len);
+  if (scratch == NULL) return buffer_status(&w->name, e);
+  const size_t at = find_spelled(v, x, scratch);
+  if (at == v->n_entries) return BPE_OK;
+  return set_error(
+      e, BPE_BADMODEL, t->id,
+      "huggingface cannot carry this tokenizer: token %lu is spelled as token %lu is: %s",
+      (unsigned long)t->id, (unsigned long)v->entries[at].id, quote_bytes(&q, x.text, x.len));
+}
+
+static bpe_status check_spellings(writing *w, bpe_error *e) {
+  const vocab *v = &w->m->v;
+  bpe_status st = BPE_OK;
+  for (size_t i = 0; i < v->n_named && !v->chars && st == BPE_OK; i++) {
+    const vocab_entry *t = &v->entries[v->named[i]];
+    if (!(t->flags & ENTRY_MERGES)) st = check_spelling(w, t, e);
+    if (st == BPE_OK) st = pace_add(&w->pace, ROW_WORK + t->len, e);
+  }
+  return st;
+}
+
 bpe_status export_huggingface(const bpe_model *m, bpe_error *e, bpe_buffer *out) {
   bpe_status st = export_one_id_each(m, "huggingface", e);
   if (st != BPE_OK) return st;
   writing w = {.m = m, .out = out, .pace = pace_of(&m->alloc)};
   w.spaces = m->normalizer != NULL && normalizer_marks_spaces(m->normalizer);
   bpe_buffer_init(&w.name, &m->alloc, 0);
+  st = check_spellings(&w, e);
+  if (st != BPE_OK) {
+    bpe_buffer_clear(&w.name);
+    return st;
+  }
   add(out, "{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,");
   add_added_tokens(&w);
   add(out, ",\"normalizer\":");
@@ -260,6 +330,7 @@ bpe_status export_huggingface(const bpe_model *m, bpe_error *e, bpe_buffer *out)
   add_bool(out, ",\"byte_fallback\":", m->v.chars);
   add_bool(out, ",\"ignore_merges\":", m->v.whole);
   add(out, ",");
+  find_outside(&w);
   add_vocab(&w);
   add(out, "}}");
   st = buffer_status(&w.name, e);

@@ -140,6 +140,25 @@ bool import_has_room(const importing *in, uint64_t len) {
   return len <= in->most_bytes && in->slab_len <= in->most_bytes - len;
 }
 
+static bool add_bytes(importing *in, const void *bytes, size_t len) {
+  size_t need;
+  if (!size_add(in->slab_len, len, &need) ||
+      !mem_grow(&in->alloc, (void **)&in->slab, &in->slab_cap, need, 1))
+    return false;
+  memcpy(in->slab + in->slab_len, bytes, len);
+  in->slab_len = need;
+  return true;
+}
+
+bpe_status import_respell(importing *in, size_t token, const void *bytes, size_t len) {
+  import_entry *t = &in->tokens[token];
+  const size_t offset = in->slab_len;
+  if (!add_bytes(in, bytes, len)) return set_nomem(in->e);
+  t->offset = offset;
+  t->len = (uint32_t)len;
+  return go_on(in, TOKEN_WORK + len);
+}
+
 bpe_status import_token(importing *in, const void *bytes, size_t len, uint32_t id, bpe_kind kind,
                         unsigned flags, size_t where) {
   if (in->n_tokens >= UINT32_MAX / 8 || len > UINT32_MAX)
@@ -160,20 +179,16 @@ bpe_status import_token(importing *in, const void *bytes, size_t len, uint32_t i
   had = import_find_as(in, bytes, len, flags & (ENTRY_FALLBACK | ENTRY_UNUSED));
   if (had != in->n_tokens && kind == BPE_TOKEN && in->tokens[had].kind == BPE_TOKEN)
     return twice(in, had, id, bytes, len, where, "token");
-  size_t need;
-  if (!size_add(in->slab_len, len, &need) ||
-      !mem_grow(&in->alloc, (void **)&in->slab, &in->slab_cap, need, 1) ||
-      !mem_grow(&in->alloc, (void **)&in->tokens, &in->tokens_cap, in->n_tokens + 1,
-                sizeof *in->tokens))
+  const size_t offset = in->slab_len;
+  if (!add_bytes(in, bytes, len) || !mem_grow(&in->alloc, (void **)&in->tokens, &in->tokens_cap,
+                                              in->n_tokens + 1, sizeof *in->tokens))
     return set_nomem(in->e);
-  memcpy(in->slab + in->slab_len, bytes, len);
-  in->tokens[in->n_tokens] = (import_entry){.offset = in->slab_len,
+  in->tokens[in->n_tokens] = (import_entry){.offset = offset,
                                             .len = (uint32_t)len,
                                             .id = id,
                                             .where = (uint32_t)where,
                                             .kind = (uint8_t)kind,
                                             .flags = (uint8_t)flags};
-  in->slab_len = need;
   if (id > in->highest) in->highest = id;
   index_token(in, in->n_tokens++);
   return BPE_OK;

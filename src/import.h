@@ -47,6 +47,8 @@ bool import_has_room(const importing *, uint64_t len);
 /* Copies a token. Equal bytes or an equal id is BPE_BADMODEL naming both. */
 bpe_status import_token(importing *, const void *bytes, size_t len, uint32_t id, bpe_kind,
                         unsigned flags, size_t where);
+/* Gives a token other bytes, by which it is not found. */
+bpe_status import_respell(importing *, size_t token, const void *bytes, size_t len);
 /* Index of the token with these bytes that merges and is not of last choice, or n_tokens. */
 size_t import_find(const importing *, const void *bytes, size_t len);
 /* The same among tokens with exactly these of the flags FALLBACK and UNUSED. */

@@ -203,73 +203,179 @@ static bpe_status read_model(hf *h, const doc_node *m) {
 
 /* ---- Added tokens -------------------------------------------------------------------------- */
 
+/* An entry's flags, of the pass that looks for it and of how it is found. */
+static unsigned added_flags(const hf *h, const doc_node *v) {
+  unsigned flags = 0;
+  if (hf_bool(v, "lstrip", false)) flags |= ENTRY_LSTRIP;
+  if (hf_bool(v, "rstrip", false)) flags |= ENTRY_RSTRIP;
+  if (hf_bool(v, "single_word", false)) flags |= ENTRY_WORD;
+  if (!h->all_late && hf_bool(v, "normalized", !hf_bool(v, "special", false))) flags |= ENTRY_LATE;
+  return flags;
+}
+
+static bpe_status refuse_added(hf *h, const doc_node *content, const char *why) {
+  quoted q;
+  return set_error(h->in->e, BPE_BADMODEL, content->offset, "tokenizer.json: added_tokens: %s: %s",
+                   why, quote_bytes(&q, content->text, content->len));
+}
+
+/* Names under way: all of them, or the late ones as normalized text has them. */
+typedef struct names {
+  bpe_finder *seen; /* owned */
+  normal_text normal;
+  const doc_node *strips, *blank; /* of one pass: takes what follows along; begins with that */
+  bool late;
+} names;
+
+/* The text that a name is looked for as; the names' until the next one. */
+static bpe_status name_text(hf *h, names *x, const doc_node *content, bpe_name *out) {
+  *out = (bpe_name){content->text, content->len};
+  if (!x->late) return BPE_OK;
+  const bpe_status st = normal_apply(&x->normal, h->normalizer, (const uint8_t *)content->text,
+                                     content->len, h->in->e);
+  *out = (bpe_name){(const char *)x->normal.text, x->normal.len};
+  return st;
+}
+
+static bpe_status note_name(hf *h, names *x, const doc_node *v, uint32_t n) {
+  const doc_node *content = doc_get(v, "content");
+  const unsigned flags = added_flags(h, v);
+  bpe_name name;
+  bpe_status st = name_text(h, x, content, &name);
+  if (st != BPE_OK) return st;
+  if (((flags & ENTRY_LATE) != 0) == x->late) {
+    if (flags & ENTRY_RSTRIP) x->strips = content;
+    if (special_strips((const uint8_t *)name.text, name.len)) x->blank = content;
+    if (x->strips != NULL && x->blank != NULL)
+      return refuse_added(h, x->blank, "begins with white space, which an rstrip takes along");
+  }
+  return special_add(x->seen, name.text, name.len, n, 0, h->in->e);
+}
+
+static bpe_status check_name(hf *h, names *x, const doc_node *v, uint32_t n) {
+  const doc_node *content = doc_get(v, "content");
+  bpe_name name;
+  const bpe_status st = name_text(h, x, content, &name);
+  if (st != BPE_OK || special_id(x->seen, name.text, name.len, NULL) == n) return st;
+  return refuse_added(h, content, x->late ? "normalized, the same as another" : "given twice");
+}
+
+/* Calls `each` with every entry whose name is among those, and its number. */
+static bpe_status each_name(hf *h, names *x, const doc_node *list,
+                            bpe_status each(hf *, names *, const doc_node *, uint32_t)) {
+  bpe_status st = BPE_OK;
+  uint32_t n = 0;
+  for (const doc_node *v = list->first; v != NULL && st == BPE_OK; v = v->next, n++) {
+    const size_t len = doc_get(v, "content")->len;
+    if (x->late && !(added_flags(h, v) & ENTRY_LATE)) continue;
+    if (len <= SPECIAL_MAX) st = each(h, x, v, n); /* others are refused with the vocabulary */
+    if (st == BPE_OK) st = pace_add(&h->in->pace, NODE_WORK + len, h->in->e);
+  }
+  return st;
+}
+
+/* What a pass over a text makes of two names: of equal ones the library has a choice of its own, and
+** it finds one in the white space that another has taken along. */
+static bpe_status check_names(hf *h, const doc_node *list, bool late) {
+  names x = {.normal.alloc = h->in->alloc, .late = late};
+  bpe_status st = special_new(&h->in->alloc, h->in->e, &x.seen);
+  if (st == BPE_OK) st = each_name(h, &x, list, note_name);
+  if (st == BPE_OK) st = special_seal(x.seen, h->in->e);
+  if (st == BPE_OK) st = each_name(h, &x, list, check_name);
+  bpe_finder_free(x.seen);
+  normal_clear(&x.normal);
+  return st;
+}
+
+/* Whether a token is the vocabulary's and not taken by another name. */
+static bool is_free(const hf *h, size_t at) {
+  return at < h->n_vocab && h->in->tokens[at].kind == BPE_TOKEN;
+}
+
 /* The token of the vocabulary that is spelled like this, or n_tokens; in scratch the bytes that it
 ** has or would have. */
 static size_t find_in_vocab(const hf *h, const doc_node *content, uint8_t *scratch, size_t *n) {
   const char *s = content->text;
   const size_t len = content->len;
   unsigned flags = 0;
+  size_t at;
   if (h->byte_level) {
     const bool decoded = bytelevel_decode(s, len, scratch, n);
-    const size_t at =
-        decoded ? import_find(h->in, scratch, *n) : import_find_as(h->in, s, len, ENTRY_UNUSED);
-    if (at != h->in->n_tokens) return at;
+    at = decoded ? import_find(h->in, scratch, *n) : import_find_as(h->in, s, len, ENTRY_UNUSED);
+    if (is_free(h, at)) return at;
     memcpy(scratch, s, len); /* outside the vocabulary it is text, as it stands */
     *n = len;
-    return at;
+    return h->in->n_tokens;
   }
   *n = unescape(h, s, len, scratch);
   if (fallback_byte(s, len) >= 0) {
     scratch[0] = (uint8_t)fallback_byte(s, len);
     *n = 1;
     flags = ENTRY_FALLBACK;
-  } else if (h->spaces && memchr(s, ' ', len) != NULL) {
-    flags = ENTRY_UNUSED;
   }
-  return import_find_as(h->in, scratch, *n, flags);
+  at = h->spaces && memchr(s, ' ', len) != NULL ? import_find_as(h->in, s, len, ENTRY_UNUSED)
+                                                : import_find_as(h->in, scratch, *n, flags);
+  return is_free(h, at) ? at : h->in->n_tokens;
+}
+
+/* The library goes by no id of the file: what the vocabulary spells has its id there, the others
+** are numbered from the vocabulary's size on, whatever ids that has. */
+static bpe_status check_id(hf *h, const doc_node *content, uint32_t id, size_t at) {
+  quoted q;
+  const bool in_vocab = at != h->in->n_tokens;
+  const uint32_t real = in_vocab ? h->in->tokens[at].id : (uint32_t)h->in->n_tokens;
+  if (id == real) return BPE_OK;
+  return set_error(
+      h->in->e, BPE_BADMODEL, content->offset,
+      in_vocab ? "tokenizer.json: id is %lu in the vocabulary and %lu in added_tokens: %s"
+               : "tokenizer.json: added_tokens: id is %lu by its place, not %lu: %s",
+      (unsigned long)real, (unsigned long)id, quote_bytes(&q, content->text, content->len));
+}
+
+/* Of a byte and its character, merging begins with the one and falls back on the other: an added
+** token may be either, but not the first beside the second. */
+static bool is_byte_beside(const hf *h, size_t at) {
+  const importing *in = h->in;
+  return at != in->n_tokens && (in->tokens[at].flags & ENTRY_FALLBACK) &&
+         import_find(in, import_bytes(in, at), 1) < h->n_vocab;
+}
+
+/* Whether bytes of the vocabulary that are an added token too are those of no text and of no merge:
+** then they are only how the file spells the text, as "\u00fc" spells 0xfc. */
+static bool is_spelling(const hf *h, size_t at, const doc_node *content) {
+  const import_entry *t = &h->in->tokens[at];
+  if (!h->byte_level) return (t->flags & ENTRY_UNUSED) != 0;
+  return !t->merges && t->len > 1 && t->len < content->len &&
+         utf8_valid_run(import_bytes(h->in, at), t->len) < t->len;
 }
 
 /* An added token that the vocabulary has too is one entry with both roles; its spelling is told
-** where that is not its bytes. Two ids for the same bytes are an error. But where the file spells
-** a text like "\u00fc", which in the vocabulary means the byte 0xfc, the id is the vocabulary's, as
-** it is for the library that the file belongs to. */
+** where that is not its bytes. */
 static bpe_status add_token(hf *h, const doc_node *v, const doc_node *content, uint32_t id,
                             uint8_t *scratch) {
-  quoted q;
   size_t n = 0;
   importing *in = h->in;
   const bpe_kind kind = hf_bool(v, "special", false) ? BPE_SPECIAL : BPE_ADDED;
-  unsigned flags = 0;
-  if (hf_bool(v, "lstrip", false)) flags |= ENTRY_LSTRIP;
-  if (hf_bool(v, "rstrip", false)) flags |= ENTRY_RSTRIP;
-  if (hf_bool(v, "single_word", false)) flags |= ENTRY_WORD;
-  if (hf_bool(v, "normalized", kind == BPE_ADDED)) flags |= ENTRY_LATE;
-  if ((flags & ENTRY_LATE) && !h->all_late && !h->late_is_plain)
-    return set_error(in->e, BPE_BADMODEL, v->offset,
-                     "tokenizer.json: added_tokens: normalized under this normalizer: %s",
-                     quote_bytes(&q, content->text, content->len));
-  if (h->all_late) flags &= ~(unsigned)ENTRY_LATE;
+  const unsigned flags = added_flags(h, v);
+  if ((flags & ENTRY_LATE) && !h->late_is_plain)
+    return refuse_added(h, content, "normalized under this normalizer");
   size_t at = find_in_vocab(h, content, scratch, &n);
-  const bool in_vocab = at != in->n_tokens && in->tokens[at].kind == BPE_TOKEN;
-  const bool same_bytes = at != in->n_tokens && in->tokens[at].len == content->len &&
-                          memcmp(import_bytes(in, at), content->text, content->len) == 0;
-  if (at != in->n_tokens && h->byte_level && !same_bytes) id = in->tokens[at].id;
-  if (at != in->n_tokens && in->tokens[at].id != id)
-    return set_error(in->e, BPE_BADMODEL, v->offset,
-                     "tokenizer.json: id is %lu in the vocabulary and %lu in added_tokens: %s",
-                     (unsigned long)in->tokens[at].id, (unsigned long)id,
-                     quote_bytes(&q, content->text, content->len));
-  if (at == in->n_tokens) {
-    const bpe_status st = import_token(in, scratch, n, id, kind, flags, v->offset);
-    if (st != BPE_OK) return st;
-    at = in->n_tokens - 1;
-  }
+  const bool in_vocab = at != in->n_tokens;
+  if (is_byte_beside(h, at)) return refuse_added(h, content, "a byte beside its character");
+  bpe_status st = check_id(h, content, id, at);
+  if (st == BPE_OK && !in_vocab) st = import_token(in, scratch, n, id, kind, flags, v->offset);
+  const bool merges = in_vocab && !(in->tokens[at].flags & ENTRY_UNUSED);
+  if (st == BPE_OK && in_vocab && is_spelling(h, at, content))
+    st = h->byte_level ? import_respell(in, at, content->text, content->len)
+                       : import_respell(in, at, scratch, n);
+  if (st != BPE_OK) return st;
+  if (!in_vocab) at = in->n_tokens - 1;
   import_entry *t = &in->tokens[at];
-  t->kind = (uint8_t)kind;
-  t->flags = (uint8_t)flags;
   /* What merging begins with goes on being that; outside the vocabulary it never was. */
   const uint8_t *s = import_bytes(in, at);
-  t->merges |= in_vocab && (t->len == 1 || (!h->byte_level && utf8_length(s, t->len) == t->len));
+  t->merges |= merges && (t->len == 1 || (!h->byte_level && utf8_length(s, t->len) == t->len));
+  t->kind = (uint8_t)kind;
+  t->flags = (uint8_t)flags;
   if (t->len != content->len || memcmp(s, content->text, content->len) != 0)
     builder_name(in->b, id, content->text, content->len);
   return BPE_OK;
@@ -279,7 +385,7 @@ static bpe_status read_added(hf *h, const doc_node *list) {
   if (list == NULL || list->kind == DOC_NULL) return BPE_OK;
   if (list->kind != DOC_ARRAY) return hf_refuse(h, list, "added_tokens", "is no array");
   size_t longest = 0;
-  h->all_late = !h->normalizes && list->first != NULL;
+  bool all_late = !h->normalizes && list->first != NULL;
   for (const doc_node *v = list->first; v != NULL; v = v->next) {
     const doc_node *content = doc_get(v, "content");
     uint32_t id;
@@ -288,17 +394,19 @@ static bpe_status read_added(hf *h, const doc_node *list) {
     if (content->len > longest) longest = content->len;
     const bpe_status st = pace_add(&h->in->pace, NODE_WORK, h->in->e);
     if (st != BPE_OK) return st;
-    h->all_late = h->all_late && hf_bool(v, "normalized", !hf_bool(v, "special", false));
+    all_late = all_late && (added_flags(h, v) & ENTRY_LATE);
   }
+  h->all_late = all_late;
+  h->n_vocab = h->in->n_tokens;
   uint8_t *scratch = mem_new(&h->in->alloc, longest, 1);
-  bpe_status st = scratch == NULL ? set_nomem(h->in->e) : BPE_OK;
+  bpe_status st = scratch == NULL ? set_nomem(h->in->e) : check_names(h, list, false);
   for (const doc_node *v = list->first; v != NULL && st == BPE_OK; v = v->next) {
     uint32_t id = 0;
     if (doc_id(doc_get(v, "id"), &id)) st = add_token(h, v, doc_get(v, "content"), id, scratch);
     if (st == BPE_OK) st = pace_add(&h->in->pace, NODE_WORK, h->in->e);
   }
   mem_free(&h->in->alloc, scratch);
-  return st;
+  return st == BPE_OK ? check_names(h, list, true) : st;
 }
 
 /* ---- Around a text ------------------------------------------------------------------------- */

@@ -19,6 +19,7 @@ typedef struct hf {
   bool late_is_plain;   /* added tokens may be looked for in normalized text */
   bool all_late;        /* all of them are, and nothing normalizes: it makes no difference */
   const doc_node *mark; /* the step that prepends U+2581, or NULL */
+  size_t n_vocab;       /* tokens that are not from added_tokens alone */
   uint32_t strip;
   const doc_node *vocab_at, *merges_at;
 } hf;

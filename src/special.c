@@ -228,7 +228,7 @@ static bool is_word(const uint8_t *s, size_t len) {
          (cp >= 0x1f150 && cp <= 0x1f169) || (cp >= 0x1f170 && cp <= 0x1f189); /* circled letters */
 }
 
-static bool is_space(const uint8_t *s, size_t len) {
+bool special_strips(const uint8_t *s, size_t len) {
   uint32_t cp;
   return class_of(s, len, &cp) == CLASS_SPACE;
 }
@@ -245,12 +245,12 @@ static bool apply_flags(unsigned flags, const uint8_t *text, size_t from, size_t
   if (flags & ENTRY_LSTRIP) {
     while (m->start > from && !pace_stopped(p, CHAR_WORK)) {
       const size_t before = char_before(text, m->start);
-      if (before < from || !is_space(text + before, m->start - before)) break;
+      if (before < from || !special_strips(text + before, m->start - before)) break;
       m->start = before;
     }
   }
   if (flags & ENTRY_RSTRIP)
-    while (stop < len && is_space(text + stop, len - stop) && !pace_stopped(p, CHAR_WORK))
+    while (stop < len && special_strips(text + stop, len - stop) && !pace_stopped(p, CHAR_WORK))
       stop += utf8_length(text + stop, len - stop);
   m->len = stop - m->start;
   return true;

@@ -36,6 +36,8 @@ size_t special_longest(const bpe_finder *f);        /* bytes of the longest name
 bool special_is_plain(const bpe_finder *f);
 /* Id of exactly this name, late ones included, or BPE_NONE. *flags may be NULL. */
 uint32_t special_id(const bpe_finder *, const void *name, size_t len, unsigned *flags);
+/* Whether white space begins here, as it is taken along. len > 0. */
+bool special_strips(const uint8_t *s, size_t len);
 /* The first match in text[from .. len). What comes before `from` is looked at, never taken. */
 special_match special_next(const bpe_finder *, const uint8_t *text, size_t from, size_t len);
 /* The same, asking `stop` (may be NULL) every few ms at least; BPE_STOPPED if it said so. */

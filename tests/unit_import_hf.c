@@ -96,7 +96,7 @@ static void test_added(void) {
   check_ids(from((parts){.added = "{\"id\":256,\"content\":\"<|e|>\"," PLAIN "},"
                                   "{\"id\":257,\"content\":\"<|e|><|e|>\"," PLAIN "}"}),
             T("x<|e|><|e|>y<|e|>"), "87,257,88,256", true, false);
-  bpe_model *m = from((parts){.added = "{\"id\":256,\"content\":\"ü\"," FLAGS(
+  bpe_model *m = from((parts){.added = "{\"id\":184,\"content\":\"ü\"," FLAGS(
                                   "false", "false", "false", "false", "false") "}"});
   check_ids(m, T("Führer für"), "37,184,71,81,68,81,220,69,184,81", false, true);
   check_ids(m, T("\xfc"), "184", false, true); /* which is what the vocabulary has there */
@@ -105,12 +105,76 @@ static void test_added(void) {
   check_refused(from((parts){.added = "{\"id\":300,\"content\":\"<s>\"," PLAIN "}", /* I13 */
                              .vocab = "\"<s>\":256"}),
                 BPE_BADMODEL, "id is 256 in the vocabulary and 300 in added_tokens: <s>");
-  check_refused(from((parts){.added = "{\"id\":7,\"content\":\"<s>\"," PLAIN "}"}), BPE_BADMODEL,
-                "( = 7 and <s> = 7");
-  check_refused(from((parts){.added = "{\"id\":300,\"content\":\"\"," PLAIN "}"}), BPE_BADMODEL,
+  check_refused(
+      from((parts){.added = "{\"id\":257,\"content\":\"<s>\"," PLAIN "}", .vocab = "\"<v>\":257"}),
+      BPE_BADMODEL, "<v> = 257 and <s> = 257");
+  check_refused(from((parts){.added = "{\"id\":256,\"content\":\"\"," PLAIN "}"}), BPE_BADMODEL,
                 "added_tokens: ");
   check_refused(from((parts){.added = "{\"content\":\"x\"," PLAIN "}"}), BPE_BADMODEL,
                 "added_tokens: ");
+}
+
+/* An added token outside the vocabulary has the id that its place in the list gives it. */
+static void test_ids(void) {
+  static const struct {
+    const char *added, *vocab, *says; /* NULL: it is read */
+  } rows[] = {
+      {"{\"id\":1000,\"content\":\"<s>\"," PLAIN "}", "", "id is 256 by its place, not 1000: <s>"},
+      {"{\"id\":7,\"content\":\"<s>\"," PLAIN "}", "", "id is 256 by its place, not 7: <s>"},
+      {"{\"id\":257,\"content\":\"<s>\"," PLAIN "},{\"id\":256,\"content\":\"<t>\"," PLAIN "}", "",
+       "id is 256 by its place, not 257: <s>"},
+      {"{\"id\":256,\"content\":\"<s>\"," PLAIN "},{\"id\":256,\"content\":\"<t>\"," PLAIN "}", "",
+       "id is 257 by its place, not 256: <t>"},
+      {"{\"id\":256,\"content\":\"<s>\"," PLAIN "},{\"id\":256,\"content\":\"<s>\"," PLAIN "}", "",
+       "added_tokens: given twice: <s>"},
+      {"{\"id\":1000,\"content\":\"<v>\"," PLAIN "},{\"id\":1001,\"content\":\"<s>\"," PLAIN "}",
+       "\"<v>\":1000", "id is 257 by its place, not 1001: <s>"},
+      {"{\"id\":256,\"content\":\"ü\"," PLAIN "}", "",
+       "id is 184 in the vocabulary and 256 in added_tokens: ü"},
+      {"{\"id\":257,\"content\":\"<s>\"," PLAIN "},{\"id\":1000,\"content\":\"<v>\"," PLAIN
+       "},{\"id\":258,\"content\":\"<t>\"," PLAIN "}",
+       "\"<v>\":1000", NULL},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    bpe_model *m = from((parts){.added = rows[i].added, .vocab = rows[i].vocab});
+    if (rows[i].says != NULL) check_refused(m, BPE_BADMODEL, rows[i].says);
+    else check_ids(m, T("<t><v><s>"), "258,1000,257", true, false);
+  }
+}
+
+/* An rstrip takes white space along in which another token would begin: refused, if one pass over
+** the text looks for both. */
+static void test_strips(void) {
+  static const struct {
+    const char *strips, *begins, *normalizer, *says; /* "normalized" of the two */
+  } rows[] = {
+      {"false", "{\"id\":257,\"content\":\"\\n\",\"normalized\":false", NULL, "\\x0a"},
+      {"false", "{\"id\":257,\"content\":\" x\",\"normalized\":false", NULL, " x"},
+      {"false", "{\"id\":257,\"content\":\"\\u0085\",\"normalized\":false", NULL, "\xc2\x85"},
+      {"false", "{\"id\":257,\"content\":\"\\u200b\",\"normalized\":false", NULL, NULL},
+      {"false", "{\"id\":257,\"content\":\"x \",\"normalized\":false", NULL, NULL},
+      {"false", "{\"id\":257,\"content\":\" x\",\"normalized\":true", NULL, NULL},
+      {"true", "{\"id\":257,\"content\":\" x\",\"normalized\":false", NULL, NULL},
+      {"true", "{\"id\":257,\"content\":\" x\",\"normalized\":true", NULL, " x"},
+      {"true", "{\"id\":257,\"content\":\"\\u00a8!\",\"normalized\":true", "NFC", NULL},
+      {"true", "{\"id\":257,\"content\":\"\\u00a8!\",\"normalized\":true", "NFKC", "\xc2\xa8!"},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    char added[512], normalizer[64] = "null", says[64];
+    snprintf(added, sizeof added,
+             "{\"id\":256,\"content\":\"<m>\"," FLAGS("false", "true", "false", "%s",
+                                                      "true") "},%s,\"special\":true}",
+             rows[i].strips, rows[i].begins);
+    if (rows[i].normalizer != NULL)
+      snprintf(normalizer, sizeof normalizer, "{\"type\":\"%s\"}", rows[i].normalizer);
+    bpe_model *m = from((parts){.added = added, .normalizer = normalizer});
+    if (rows[i].says == NULL) {
+      check_ids(m, T("<m> <m>"), "256,256", true, false);
+      continue;
+    }
+    snprintf(says, sizeof says, "which an rstrip takes along: %s", rows[i].says);
+    check_refused(m, BPE_BADMODEL, says);
+  }
 }
 
 /* Overlapping added tokens: leftmost, the longest; a whole-word token inside a word is none. */
@@ -119,10 +183,10 @@ static void test_dancing(void) {
   for (int i = 0; i < 2; i++) {
     char added[1024];
     snprintf(added, sizeof added,
-             "{\"id\":300,\"content\":\"danc\"," PLAIN "},{\"id\":301,\"content\":\"nci\"," PLAIN
-             "},{\"id\":302,\"content\":\"ing\",\"single_word\":%s,\"special\":true}",
+             "{\"id\":256,\"content\":\"danc\"," PLAIN "},{\"id\":257,\"content\":\"nci\"," PLAIN
+             "},{\"id\":258,\"content\":\"ing\",\"single_word\":%s,\"special\":true}",
              word[i]);
-    check_ids(from((parts){.added = added}), T("dancing"), i == 0 ? "300,302" : "300,72,77,70",
+    check_ids(from((parts){.added = added}), T("dancing"), i == 0 ? "256,258" : "256,72,77,70",
               true, false);
   }
 }
@@ -145,23 +209,53 @@ static void test_roles(void) {
 
 /* What is normalized is looked for after the rest, in the normalized text. */
 static void test_late(void) {
-  check_ids(from((parts){.added = "{\"id\":300,\"content\":\"ab\"," FLAGS(
+  check_ids(from((parts){.added = "{\"id\":256,\"content\":\"ab\"," FLAGS(
                              "false", "false", "false", "true",
                              "false") "},"
-                                      "{\"id\":301,\"content\":\"bc\"," PLAIN "}"}),
-            T("abc ab"), "64,301,220,300", true, false);
-  check_ids(from((parts){.added = "{\"id\":300,\"content\":\"\\u1e69\"," FLAGS(
+                                      "{\"id\":257,\"content\":\"bc\"," PLAIN "}"}),
+            T("abc ab"), "64,257,220,256", true, false);
+  check_ids(from((parts){.added = "{\"id\":256,\"content\":\"\\u1e69\"," FLAGS(
                              "false", "false", "false", "true", "false") "}",
                          .normalizer = "{\"type\":\"NFC\"}"}),
-            T("xs\xcc\x87\xcc\xa3y"), "87,300,88", false, false);
-  check_ids(from((parts){.added = "{\"id\":300,\"content\":\"s\\u0323\"," FLAGS(
+            T("xs\xcc\x87\xcc\xa3y"), "87,256,88", false, false);
+  check_ids(from((parts){.added = "{\"id\":256,\"content\":\"s\\u0323\"," FLAGS(
                              "false", "false", "false", "false", "false") "}",
                          .normalizer = "{\"type\":\"NFC\"}"}),
-            T("xs\xcc\xa3y\xe1\xb9\xa3"), "87,300,88,157,117,96", false, false);
-  check_refused(from((parts){.added = "{\"id\":300,\"content\":\"ab\"," FLAGS(
+            T("xs\xcc\xa3y\xe1\xb9\xa3"), "87,256,88,157,117,96", false, false);
+  check_refused(from((parts){.added = "{\"id\":256,\"content\":\"ab\"," FLAGS(
                                  "false", "false", "false", "true", "false") "}",
                              .normalizer = "{\"type\":\"Prepend\",\"prepend\":\"x\"}"}),
                 BPE_BADMODEL, "normalized under this normalizer: ab");
+  check_refused(
+      from((parts){.added = "{\"id\":256,\"content\":\"<\\u00e9\"," FLAGS(
+                       "false", "false", "false", "true",
+                       "true") "},{\"id\":257,\"content\":\"<e\\u0301\"," FLAGS("false", "false",
+                                                                                "false", "true",
+                                                                                "true") "}",
+                   .normalizer = "{\"type\":\"NFC\"}"}),
+      BPE_BADMODEL, "added_tokens: normalized, the same as another: <e\xcc\x81");
+}
+
+/* To the second look, what stands between two tokens of the first is a text of its own. */
+static void test_late_edges(void) {
+  static const struct {
+    const char *flags, *text, *ids;
+  } rows[] = {
+      {FLAGS("false", "false", "true", "true", "false"), "a<w>", "64,256"},
+      {FLAGS("false", "false", "true", "true", "false"), "<w>a<w>a", "256,64,256,64"},
+      {FLAGS("false", "false", "true", "true", "false"), "ab<w>", "64,65,27,86,29"},
+      {FLAGS("false", "false", "true", "true", "false"), "a<w><w>b", "64,256,27,86,29,65"},
+      {FLAGS("true", "true", "false", "true", "false"), "a <w> a ", "64,256,64,220"},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    char added[512];
+    snprintf(added, sizeof added,
+             "{\"id\":64,\"content\":\"a\",\"special\":true},"
+             "{\"id\":256,\"content\":\"<w>\",%s}",
+             rows[i].flags);
+    check_ids(from((parts){.added = added}), rows[i].text, strlen(rows[i].text), rows[i].ids, true,
+              false);
+  }
 }
 
 static void test_patterns(void) {
@@ -210,42 +304,42 @@ static void test_wrapping(void) {
   bpe_info info;
   bpe_model *m = from((parts){
       .added =
-          "{\"id\":300,\"content\":\"<s>\"," PLAIN "},{\"id\":301,\"content\":\"</s>\"," PLAIN "}",
+          "{\"id\":256,\"content\":\"<s>\"," PLAIN "},{\"id\":257,\"content\":\"</s>\"," PLAIN "}",
       .post = "{\"type\":\"Sequence\",\"processors\":[" BYTE_LEVEL
               ",{\"type\":\"TemplateProcessing\",\"single\":["
               "{\"SpecialToken\":{\"id\":\"<s>\",\"type_id\":0}},{\"Sequence\":{\"id\":\"A\","
               "\"type_id\":0}},"
               "{\"SpecialToken\":{\"id\":\"x\",\"type_id\":0}}],\"pair\":[],\"special_tokens\":{"
-              "\"<s>\":{\"id\":\"<s>\",\"ids\":[300],\"tokens\":[\"<s>\"]},"
-              "\"x\":{\"id\":\"x\",\"ids\":[301,300],\"tokens\":[\"</s>\",\"<s>\"]}}}]}"});
+              "\"<s>\":{\"id\":\"<s>\",\"ids\":[256],\"tokens\":[\"<s>\"]},"
+              "\"x\":{\"id\":\"x\",\"ids\":[257,256],\"tokens\":[\"</s>\",\"<s>\"]}}}]}"});
   if (CHECK(m != NULL)) {
     bpe_model_info(m, &info);
-    CHECK(info.n_bos == 1 && info.bos[0] == 300);
-    CHECK(info.n_eos == 2 && info.eos[0] == 301 && info.eos[1] == 300);
+    CHECK(info.n_bos == 1 && info.bos[0] == 256);
+    CHECK(info.n_eos == 2 && info.eos[0] == 257 && info.eos[1] == 256);
   } else {
     puts(last_error.text);
   }
   bpe_model_free(m);
   m = from(
-      (parts){.added = "{\"id\":300,\"content\":\"<s>\"," PLAIN "}",
-              .post = "{\"type\":\"RobertaProcessing\",\"sep\":[\"</s>\",65],\"cls\":[\"<s>\",300],"
+      (parts){.added = "{\"id\":256,\"content\":\"<s>\"," PLAIN "}",
+              .post = "{\"type\":\"RobertaProcessing\",\"sep\":[\"</s>\",65],\"cls\":[\"<s>\",256],"
                       "\"trim_offsets\":true,\"add_prefix_space\":false}"});
   if (CHECK(m != NULL)) {
     bpe_model_info(m, &info);
-    CHECK(info.n_bos == 1 && info.bos[0] == 300 && info.n_eos == 1 && info.eos[0] == 65);
+    CHECK(info.n_bos == 1 && info.bos[0] == 256 && info.n_eos == 1 && info.eos[0] == 65);
   }
   bpe_model_free(m);
   /* names of one length, asked for in another order than they are listed in */
   m = from((parts){
       .added =
-          "{\"id\":300,\"content\":\"<s>\"," PLAIN "},{\"id\":301,\"content\":\"<e>\"," PLAIN "}",
+          "{\"id\":256,\"content\":\"<s>\"," PLAIN "},{\"id\":257,\"content\":\"<e>\"," PLAIN "}",
       .post = "{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{\"id\":\"<s>\"}},"
               "{\"Sequence\":{\"id\":\"A\"}},{\"SpecialToken\":{\"id\":\"<e>\"}}],"
-              "\"special_tokens\":{\"<e>\":{\"ids\":[301]},\"<s>\":{\"ids\":[300]},"
+              "\"special_tokens\":{\"<e>\":{\"ids\":[257]},\"<s>\":{\"ids\":[256]},"
               "\"<x>\":{\"ids\":[65]}}}"});
   if (CHECK(m != NULL)) {
     bpe_model_info(m, &info);
-    CHECK(info.n_bos == 1 && info.bos[0] == 300 && info.n_eos == 1 && info.eos[0] == 301);
+    CHECK(info.n_bos == 1 && info.bos[0] == 256 && info.n_eos == 1 && info.eos[0] == 257);
   }
   bpe_model_free(m);
   check_refused(
@@ -354,8 +448,7 @@ static void test_sentencepiece_refused(void) {
 static void test_outside(void) {
   file.len = 0;
   add(&file, "{\"added_tokens\":[{\"id\":260,\"content\":\"中\",\"special\":true},"
-             "{\"id\":258,\"content\":\"é\",\"special\":true},"
-             "{\"id\":260,\"content\":\"中\",\"special\":true}],"
+             "{\"id\":258,\"content\":\"é\",\"special\":true}],"
              "\"normalizer\":" MARKS ",\"decoder\":{\"type\":\"Sequence\",\"decoders\":["
              "{\"type\":\"Replace\",\"pattern\":{\"String\":\"▁\"},\"content\":\" \"},"
              "{\"type\":\"ByteFallback\"},{\"type\":\"Fuse\"}]},"
@@ -366,11 +459,10 @@ static void test_outside(void) {
   bpe_model *m = import_with(file.at, file.len, NULL, NULL, NULL);
   check_ids(m, T("a中é"), "256,228,184,173,258", false, true);
   check_ids(m, T("a中é"), "256,260,258", true, false);
-  static const char one[] =
-      "{\"added_tokens\":[{\"id\":5,\"content\":\"q\",\"special\":true}],"
-      "\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false},"
-      "\"decoder\":{\"type\":\"ByteLevel\"},\"model\":{\"type\":\"BPE\","
-      "\"vocab\":{\"a\":0,\"b\":1,\"ab\":2},\"merges\":[\"a b\"]}}";
+  static const char one[] = "{\"added_tokens\":[{\"id\":3,\"content\":\"q\",\"special\":true}],"
+                            "\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false},"
+                            "\"decoder\":{\"type\":\"ByteLevel\"},\"model\":{\"type\":\"BPE\","
+                            "\"vocab\":{\"a\":0,\"b\":1,\"ab\":2},\"merges\":[\"a b\"]}}";
   m = import_with(one, sizeof one - 1, NULL, NULL, NULL);
   bpe_error e = {.status = BPE_OK};
   bpe_coder *c = NULL;
@@ -380,7 +472,7 @@ static void test_outside(void) {
     CHECK(unit_says(&e, BPE_BADTEXT, 1, "no token for the byte at 1: 0x71"));
   }
   bpe_coder_free(c);
-  check_ids(m, T("abq"), "2,5", true, false);
+  check_ids(m, T("abq"), "2,3", true, false);
 }
 
 /* Long texts go window by window; a character may not be cut by one. */
@@ -487,7 +579,7 @@ static size_t slow_ids(const random_model *r, const uint8_t *s, size_t len, uint
 
 static void test_random_characters(void) {
   static const char *const bits[] = {"a", "b",    "中",       "文",   "é", "\xf0\x9f\x98\x80",
-                                      "x", "\xe4", "\xb8\xad", "\xff", "語"};
+                                     "x", "\xe4", "\xb8\xad", "\xff", "語"};
   static uint8_t source[4096];
   static uint32_t expected[4096];
   static uint8_t packed[4 * 4096];
@@ -683,7 +775,7 @@ static void test_memory(void) {
   tokenizer_json(&file, (parts){.vocab = "\"ab\":256",
                                 .merges = "\"a b\"",
                                 .normalizer = "{\"type\":\"NFC\"}",
-                                .added = "{\"id\":300,\"content\":\"<s>\"," FLAGS(
+                                .added = "{\"id\":257,\"content\":\"<s>\"," FLAGS(
                                     "true", "false", "false", "true", "true") "}",
                                 .pre = SEQUENCE(SPLIT("a|b", "Isolated", "false") "," BYTE_LEVEL)});
   exhaust();
@@ -703,9 +795,9 @@ static void test_many_added(void) {
   memcpy(json, big->at, n);
   for (int i = 0; i < N; i++)
     n += (size_t)sprintf(json + n, "%s{\"id\":%d,\"content\":\"<t%d>\",\"special\":true}",
-                         i == 0 ? "" : ",", 300 + i, i);
+                         i == 0 ? "" : ",", 256 + i, i);
   strcpy(json + n, at + 1);
-  check_ids(import_with(json, strlen(json), NULL, NULL, NULL), T("<t7><t99999>"), "307,100299",
+  check_ids(import_with(json, strlen(json), NULL, NULL, NULL), T("<t7><t99999>"), "263,100255",
             true, false);
   free(json);
   free(big);
@@ -715,9 +807,12 @@ int main(void) {
   test_merges();
   test_truncation();
   test_added();
+  test_ids();
+  test_strips();
   test_dancing();
   test_roles();
   test_late();
+  test_late_edges();
   test_patterns();
   test_wrapping();
   test_sentencepiece();

@@ -236,6 +236,19 @@ static void check_flags(void) {
   }
 }
 
+/* What a strip takes along is White_Space. */
+static void check_strips(void) {
+  static const uint32_t spaces[] = {0x09,   0x0a,   0x0d,   0x20,   0x85,   0xa0,  0x1680,
+                                    0x2000, 0x200a, 0x2028, 0x2029, 0x202f, 0x205f, 0x3000};
+  static const uint32_t others[] = {0x08, 0x0e, 0x1f, 0x61, 0x180e, 0x200b, 0x2060, 0xfeff};
+  uint8_t text[8];
+  for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++)
+    CHECK(special_strips(text, unit_write_char(spaces[i], text)));
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    CHECK(!special_strips(text, unit_write_char(others[i], text)));
+  CHECK(!special_strips((const uint8_t *)"\xe3\x80", 2));
+}
+
 static special_match slow_next(const name *names, size_t n, const char *text, size_t from,
                                size_t len) {
   for (size_t i = from; i < len; i++) {
@@ -285,6 +298,7 @@ int main(void) {
   check_word();
   check_word_ends();
   check_flags();
+  check_strips();
   check_random();
   return unit_summary();
 }

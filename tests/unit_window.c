@@ -160,9 +160,9 @@ static void check_changed(void) {
       "\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"NFC\"},"
       "{\"type\":\"Prepend\",\"prepend\":\"\xe2\x96\x81\"},"
       "{\"type\":\"Replace\",\"pattern\":{\"String\":\" \"},\"content\":\"\xe2\x96\x81\"}]},"
-      "\"added_tokens\":[{\"id\":20,\"content\":\"<m>\",\"special\":false,\"normalized\":false,"
+      "\"added_tokens\":[{\"id\":268,\"content\":\"<m>\",\"special\":false,\"normalized\":false,"
       "\"lstrip\":true,\"rstrip\":true,\"single_word\":false},"
-      "{\"id\":21,\"content\":\"ing\",\"special\":false,\"normalized\":false,"
+      "{\"id\":269,\"content\":\"ing\",\"special\":false,\"normalized\":false,"
       "\"lstrip\":false,\"rstrip\":false,\"single_word\":true}],"
       "\"model\":{\"type\":\"BPE\",\"byte_fallback\":true,\"vocab\":{"
       "\"\xe2\x96\x81\":0,\"a\":1,\"b\":2,\"\u00e9\":3,\"e\":4,\"\xe2\x96\x81\x61\":5,\"ab\":6,"
@@ -182,7 +182,7 @@ static void check_changed(void) {
   size_t json_len = (size_t)snprintf(json, sizeof json, "%s", head);
   for (int i = 0; i < 256; i++)
     json_len +=
-        (size_t)snprintf(json + json_len, sizeof json - json_len, ",\"<0x%02X>\":%d", i, 100 + i);
+        (size_t)snprintf(json + json_len, sizeof json - json_len, ",\"<0x%02X>\":%d", i, 12 + i);
   json_len += (size_t)snprintf(json + json_len, sizeof json - json_len, "%s", tail);
   bpe_model *m = NULL;
   bpe_error e = {.status = BPE_OK};

@@ -77,12 +77,12 @@ static const char *const posts[] = {
     "null", "{'type':'ByteLevel','add_prefix_space':true,'trim_offsets':false}",
     ("{'type':'TemplateProcessing','single':[{'SpecialToken':{'id':'<s>','type_id':0}},{'Sequence':"
      "{"
-     "'id':'A','type_id':0}}],'pair':[],'special_tokens':{'<s>':{'id':'<s>','ids':[900],'tokens':['"
+     "'id':'A','type_id':0}}],'pair':[],'special_tokens':{'<s>':{'id':'<s>','ids':[%u],'tokens':['"
      "<"
      "s>']}}}"),
     ("{'type':'TemplateProcessing','single':[{'Sequence':{'id':'A','type_id':0}},{'SpecialToken':{'"
      "id':'</s>','type_id':0}}],'pair':[],'special_tokens':{'</s>':{'id':'</"
-     "s>','ids':[901],'tokens':['</s>']}}}"),
+     "s>','ids':[%u],'tokens':['</s>']}}}"),
     ("{'type':'Sequence','processors':[{'type':'ByteLevel'},{'type':'TemplateProcessing','single':["
      "{"
      "'Sequence':{'id':'A','type_id':0}}],'pair':[],'special_tokens':{}}]}")};
@@ -188,7 +188,7 @@ static void put_vocab(page *p, const design *d) {
   if (d->family < 2) put_members(p);
   for (unsigned i = 0; d->family == 2 && i < d->n_letters; i++)
     say(p, "%s'%s':%u", i == 0 ? "" : ",", d->tokens[i].text, i);
-  for (unsigned i = 0; d->family == 2 && i < 256; i++) say(p, ",'<0x%02X>':%u", i, 20 + i);
+  for (unsigned i = 0; d->family == 2 && i < 256; i++) say(p, ",'<0x%02X>':%u", i, LETTERS + i);
   for (unsigned i = d->n_letters; i < d->n_tokens; i++)
     say(p, ",'%s':%u", d->tokens[i].text, d->ids[i]);
 }
@@ -204,12 +204,27 @@ static void put_merges(page *p, const design *d, unsigned form) {
   }
 }
 
+/* Where the ids of what the vocabulary lacks begin: its size. */
+static unsigned first_added(const design *d) {
+  return 256 + d->n_tokens - (d->family < 2 ? d->n_letters : 0);
+}
+
+/* The id that the vocabulary or the place in the list gives this name. */
+static unsigned added_id(const design *d, const char *name, unsigned *next) {
+  unsigned i = 0;
+  while (i < d->n_tokens && strcmp(d->tokens[i].text, name) != 0) i++;
+  if (i == d->n_tokens) return (*next)++;
+  if (i >= d->n_letters) return d->ids[i];
+  return d->family == 2 ? i : 'a' - 0x21; /* the only such letter of the bytes */
+}
+
 static void put_added(page *p, const design *d) {
   static const char *const word[] = {"false", "true"};
+  unsigned next = first_added(d);
   for (unsigned i = 0; i < d->n_added; i++) {
     const unsigned f = d->added_flags[i], name = d->added_name[i];
-    say(p, "%s{'id':%u,'content':'%s',", i == 0 ? "" : ",", f & 32 ? 97 : 900 + name,
-        added_names[name]);
+    const unsigned id = added_id(d, added_names[name], &next);
+    say(p, "%s{'id':%u,'content':'%s',", i == 0 ? "" : ",", f & 32 ? 97 : id, added_names[name]);
     say(p, "'single_word':%s,'lstrip':%s,'rstrip':%s,'normalized':%s,'special':%s}", word[f & 1],
         word[f >> 1 & 1], word[f >> 2 & 1], word[f >> 3 & 1], word[f >> 4 & 1]);
   }
@@ -221,7 +236,7 @@ static void put_part(page *p, const design *d, unsigned part, unsigned form) {
   case 1: say(p, "'pre_tokenizer':"), say(p, "%s", pre_tokenizers[d->pre_tokenizer]); break;
   case 2: say(p, "'decoder':"), say(p, "%s", decoders[d->decoder]); break;
   case 3: say(p, "'added_tokens':["), put_added(p, d), say(p, "]"); break;
-  case 4: say(p, "'post_processor':"), say(p, "%s", posts[d->post]); break;
+  case 4: say(p, "'post_processor':"), say(p, posts[d->post], first_added(d)); break;
   default:
     say(p, "'model':{'type':'BPE',");
     say(p, "%s", model_flags[d->model_flags]);

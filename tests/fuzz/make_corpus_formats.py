@@ -93,18 +93,18 @@ def hf():
     ab = '\x01,"ab":256,"abc":257'
     merges = ["a b", ["ab", "c"]]
     template = {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
-                "pair": [], "special_tokens": {"<s>": {"id": "<s>", "ids": [300], "tokens": ["<s>"]}}}
+                "pair": [], "special_tokens": {"<s>": {"id": "<s>", "ids": [258], "tokens": ["<s>"]}}}
     rows = {
         "plain": file(ab, merges), "whole": file(ab, merges, model={"ignore_merges": True}),
         "nfc": file(ab, merges, normalizer={"type": "NFC"}), "nfkc": file(ab, merges, normalizer={"type": "Sequence", "normalizers": [{"type": "NFKC"}]}),
-        "added": file(ab, merges, added_tokens=[token(300, "<s>", lstrip=True, rstrip=True), token(301, "ab", special=False),
-                                                token(302, "x", single_word=True), token(303, "\u00fc", special=False)]),
-        "role": file(ab, merges, added_tokens=[token(256, "ab"), token(303, "c", normalized=True)], normalizer={"type": "NFC"}),
+        "added": file(ab, merges, added_tokens=[token(258, "<s>", lstrip=True, rstrip=True), token(256, "ab", special=False),
+                                                token(87, "x", single_word=True), token(184, "\u00fc", special=False)]),
+        "role": file(ab, merges, added_tokens=[token(256, "ab"), token(66, "c", normalized=True)], normalizer={"type": "NFC"}),
         "chain": file(ab, merges, pre_tokenizer={"type": "Sequence", "pretokenizers": [{"type": "Digits", "individual_digits": True}, byte_level]}),
         "split": file(ab, merges, pre_tokenizer={"type": "Sequence", "pretokenizers": [split("a+"), split("\\s"), no_regex]}),
         "removed": file(ab, merges, pre_tokenizer={"type": "Sequence", "pretokenizers": [split("a+", "Removed"), no_regex]}),
         "prefix": file(ab, merges, pre_tokenizer=dict(byte_level, add_prefix_space=True)),
-        "template": file(ab, merges, added_tokens=[token(300, "<s>")], post_processor=template),
+        "template": file(ab, merges, added_tokens=[token(258, "<s>")], post_processor=template),
         "replace": file(ab, merges, normalizer={"type": "Replace", "pattern": {"String": "a"}, "content": ""}),
         "odd": file(ab + ',"\u2122":300', merges), "bad": file(ab, merges, pre_tokenizer={"type": "Mystery"}),
     }
@@ -114,7 +114,7 @@ def hf():
     chars = '\x02,"\u2581":300,"a":301,"b":302,"ab":303,"\u2581ab":304,"\u4e2d":305'
     parts = {"decoder": decoder, "model": {"byte_fallback": True, "fuse_unk": True}}
     rows["characters"] = file(chars, ["a b", "\u2581 ab"], pre_tokenizer=None, normalizer={
-        "type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": "\u2581"}, marks]}, added_tokens=[token(310, "<s>"),
+        "type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": "\u2581"}, marks]}, added_tokens=[token(262, "<s>"),
         token(300, "\u2581", special=False)], **{k: dict(v) for k, v in parts.items()})
     rows["metaspace"] = file(chars, ["a b", "\u2581 ab"], pre_tokenizer={"type": "Metaspace", "replacement": "\u2581",
                              "prepend_scheme": "always", "split": True}, **{k: dict(v) for k, v in parts.items()})
