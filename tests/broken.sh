@@ -108,7 +108,7 @@ red shell.sh tests/shell.sh
 red store_c build/bin/store_c
 
 # What is loaded stays, whatever becomes of its row.
-break_it ext/registry.c 's/^\( *if (t->builtin >= 0 || \)t->version != row->version || \(t->id\)/\1\2/'
+break_it ext/registry.c 's/^\( *return t->builtin < 0 \&\& \)t->version == row->version \&\& \(t->id\)/\1\2/'
 make_all bpe.so build/bin/slt
 red "slt over tests/cache" build/bin/slt --ext ./bpe tests/cache/*.test
 
