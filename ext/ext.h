@@ -198,11 +198,6 @@ void json_append_ids(bpe_buffer *, const uint32_t *ids, size_t n, failure *);
 
 /* ---- Tokenizers (registry.c) --------------------------------------------------------------- */
 
-/* What a row of bpe_model says besides its name and digest. */
-typedef struct stored_head {
-  bytes pattern, options, stats; /* no data: NULL */
-} stored_head;
-
 /* One loaded tokenizer of one connection: a model and its coder. Reference-counted. */
 struct tokenizer {
   int refs;
@@ -211,7 +206,7 @@ struct tokenizer {
   bool kept;                 /* stored: in the connection's list, so the same pointer is the same */
   const char *own_name;      /* stored: without the schema */
   size_t name_len;           /* of own_name */
-  stored_head head;          /* stored: what its row said besides; in the same allocation */
+  bytes pattern, options;    /* stored: what its row said; in the same allocation */
   sqlite3_int64 id, version; /* stored: its row, and the state of its schema */
   int changes;               /* stored: of the connection when it was loaded */
   unsigned data_version;     /* stored: of the file, then */
@@ -261,7 +256,7 @@ typedef struct stored_row {
   const char *schema; /* the store's */
   sqlite3_int64 id, version;
   uint8_t digest[32];
-  stored_head head; /* there as long as the read is open */
+  bytes pattern, options; /* no data: NULL; there as long as the read is open */
 } stored_row;
 
 store *store_new(conn *, bool kept);
@@ -285,6 +280,11 @@ int store_seek_in(store *, int schema, bytes name, failure *, stored_row *out);
 typedef bool stored_name(void *ctx, int schema, bytes name);
 int store_each(store *, int schema, failure *, stored_name *each, void *ctx);
 bool name_is_reserved(bytes name); /* means a built-in encoding, whatever is stored */
+
+/* What a row of bpe_model says besides its name and digest. */
+typedef struct stored_head {
+  bytes pattern, options, stats; /* no bytes: NULL */
+} stored_head;
 
 const char *stored_kind(bpe_kind);
 /* The model of a row, which is unsealed, damaged or right. `name` is for messages. *missing: a

@@ -5,8 +5,8 @@
 ** closes. Of stored ones the last MAX_STORED stay, each for as long as its row says so:
 **
 ** (R1) The row is read each time, in the transaction of the statement that asks (store.c). A
-**      loaded tokenizer answers only if all of its row and the state of the schema are those it
-**      was loaded from. Triggers make the digest NULL when rows of its tokens and merges change,
+**      loaded tokenizer answers only if its row, but for the stats, and the state of the schema are
+**      those it was loaded from. Triggers make the digest NULL when rows of its tokens and merges change,
 **      so this is enough, unless
 ** (R2) this connection has its triggers switched off: then nothing may have changed at all; or
 **      who asks shows what the digest says nothing of, such as counts: then nothing may have
@@ -83,9 +83,7 @@ static bool is_of_row(const tokenizer *t, bytes name, const stored_row *row) {
   return t->builtin < 0 && t->version == row->version && t->id == row->id && row->sealed &&
          memcmp(t->digest, row->digest, sizeof t->digest) == 0 &&
          same_bytes((bytes){(const uint8_t *)t->own_name, t->name_len}, name) &&
-         same_bytes(t->head.pattern, row->head.pattern) &&
-         same_bytes(t->head.options, row->head.options) &&
-         same_bytes(t->head.stats, row->head.stats);
+         same_bytes(t->pattern, row->pattern) && same_bytes(t->options, row->options);
 }
 
 /* R2 */
@@ -144,9 +142,8 @@ static int load_stored(store *s, bytes name, const stored_row *row, failure *f, 
   schema_object missing;
   bpe_error e = {0};
   const size_t schema_len = strlen(row->schema);
-  const stored_head *head = &row->head;
   const sqlite3_uint64 size = sizeof(tokenizer) + schema_len + (sqlite3_uint64)name.len + 2 +
-                              head->pattern.len + head->options.len + head->stats.len;
+                              row->pattern.len + row->options.len;
   tokenizer *t = sqlite3_malloc64(size);
   if (!t) return fail_code(f, SQLITE_NOMEM);
   char *full = (char *)(t + 1);
@@ -166,9 +163,8 @@ static int load_stored(store *s, bytes name, const stored_row *row, failure *f, 
                    .data_version = data_version(c, row->schema),
                    .committed = sqlite3_get_autocommit(c->db) != 0,
                    .has_digest = true};
-  t->head.pattern = append(&rest, head->pattern);
-  t->head.options = append(&rest, head->options);
-  t->head.stats = append(&rest, head->stats);
+  t->pattern = append(&rest, row->pattern);
+  t->options = append(&rest, row->options);
   memcpy(t->digest, row->digest, sizeof t->digest);
   if (stored_load(c, name, row, f, &t->model, &missing) == SQLITE_OK) {
     t->kept = store_is_kept(s) && missing.name.len == 0;

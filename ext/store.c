@@ -219,11 +219,10 @@ bool name_is_reserved(bytes name) {
 static int prepare(conn *c, place *p, failure *f) {
   int rc = SQLITE_ERROR, watch = 0;
   for (; watch < 2 && rc == SQLITE_ERROR; watch++) {
-    char *sql =
-        sqlite3_mprintf(watch ? "SELECT 1 FROM \"%w\".sqlite_master LIMIT 0"
-                              : "SELECT id, digest, pattern, options, stats FROM \"%w\".bpe_model"
-                                " INDEXED BY sqlite_autoindex_bpe_model_1 WHERE name = +?1",
-                        p->schema);
+    char *sql = sqlite3_mprintf(watch ? "SELECT 1 FROM \"%w\".sqlite_master LIMIT 0"
+                                      : "SELECT id, digest, pattern, options FROM \"%w\".bpe_model"
+                                        " INDEXED BY sqlite_autoindex_bpe_model_1 WHERE name = +?1",
+                                p->schema);
     if (!sql) return fail_code(f, SQLITE_NOMEM);
     rc = sqlite3_prepare_v3(c->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &p->find, NULL);
     sqlite3_free(sql);
@@ -314,7 +313,8 @@ static void read_row(const place *p, stored_row *out) {
   const void *digest = sqlite3_column_blob(stmt, 1); /* NULL where the column is */
   out->sealed = digest && sqlite3_column_bytes(stmt, 1) == (int)sizeof out->digest;
   if (out->sealed) memcpy(out->digest, digest, sizeof out->digest);
-  out->head = (stored_head){column_bytes(stmt, 2), column_bytes(stmt, 3), column_bytes(stmt, 4)};
+  out->pattern = column_bytes(stmt, 2);
+  out->options = column_bytes(stmt, 3);
 }
 
 /* Names are C strings in the catalogue and in messages; a planted one with a NUL is not there. */
