@@ -71,11 +71,13 @@ static uint32_t decode(const uint8_t *s, size_t n) {
 }
 
 static bool is_invisible(uint32_t c) {
-  return c == 0xa0 || c == 0xad || c == 0x34f || c == 0x61c || c == 0x180e || c == 0x3000 ||
-         c == 0xfeff || (c >= 0x80 && c < 0xa0) || (c >= 0x2000 && c <= 0x200f) ||
-         (c >= 0x2028 && c <= 0x202f) || (c >= 0x205f && c <= 0x206f) ||
-         (c >= 0xfe00 && c <= 0xfe0f) || (c >= 0xfff9 && c <= 0xfffb) ||
-         (c >= 0xe0000 && c <= 0xe0fff);
+  return c == 0xa0 || c == 0xad || c == 0x34f || c == 0x61c || c == 0x115f || c == 0x1160 ||
+         c == 0x1680 || c == 0x17b4 || c == 0x17b5 || (c >= 0x180b && c <= 0x180f) || c == 0x2800 ||
+         c == 0x3000 || c == 0x3164 || c == 0xfeff || c == 0xffa0 ||
+         (c >= 0x1d173 && c <= 0x1d17a) || (c >= 0x80 && c < 0xa0) ||
+         (c >= 0x2000 && c <= 0x200f) || (c >= 0x2028 && c <= 0x202f) ||
+         (c >= 0x205f && c <= 0x206f) || (c >= 0xfe00 && c <= 0xfe0f) ||
+         (c >= 0xfff9 && c <= 0xfffb) || (c >= 0xe0000 && c <= 0xe0fff);
 }
 
 /* A control character as its picture, U+2400 and on. */

@@ -167,12 +167,20 @@ static int fold(uint8_t *s, size_t len, failure *f) {
   return f->rc;
 }
 
-/* Whether the text begins with a digit or a letter of a script that writes words apart. */
+/* Whether the text begins with a digit or a letter of F2's scripts, about. */
 static bool begins_word(const uint8_t *s, size_t len) {
   if (len == 0) return false;
   const uint8_t c = s[0];
   if ((c >= '0' && c <= '9') || (uint8_t)((c | 0x20) - 'a') < 26) return true;
-  return len > 1 && c >= 0xc3 && c <= 0xd6; /* U+00C0 to U+05BF */
+  if (len > 1 && c >= 0xc3 && c <= 0xd6) return true; /* U+00C0 to U+05BF */
+  if (len < 3) return false;
+  switch (c) {
+  case 0xe1: return s[1] >= 0xb8 && s[1] <= 0xbf; /* U+1E00 to U+1FFF */
+  case 0xe2: return s[1] == 0xb1;                 /* U+2C40 to U+2C7F */
+  case 0xea: return s[1] == 0x99 || s[1] == 0x9a || (s[1] >= 0x9c && s[1] <= 0x9f); /* U+A640 on */
+  case 0xef: return (s[1] == 0xbc && s[2] >= 0xa1) || (s[1] == 0xbd && s[2] <= 0x9a);
+  default: return false;
+  }
 }
 
 /* What is tokenized: the text, or a copy, which the caller frees. *shift: bytes put before. */

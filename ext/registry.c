@@ -385,7 +385,7 @@ int tokenizer_resolve(conn *c, bytes name, failure *f, char **out) {
   store *s = store_begin(c, f);
   if (!s) return f->rc;
   if (store_seek(s, name, f, &row) == SQLITE_OK && row.found) {
-    const bool in_main = sqlite3_stricmp(row.schema, "main") == 0;
+    const bool in_main = row.schema == store_schema(s, 0);
     store_split(s, &name);
     *out = sqlite3_mprintf("%s%s%.*s", in_main ? "" : row.schema, in_main ? "" : ".", (int)name.len,
                            name.data);

@@ -195,7 +195,9 @@ int store_find_schema(const store *s, bytes name) {
       return i;
     }
   }
-  return -1;
+  /* The first is main, whatever SQLITE_DBCONFIG_MAINDBNAME calls it. */
+  const bool is_main = name.len == 4 && sqlite3_strnicmp("main", (const char *)name.data, 4) == 0;
+  return is_main && s->n > 0 ? 0 : -1;
 }
 
 int store_split(const store *s, bytes *name) {

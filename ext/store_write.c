@@ -46,8 +46,12 @@ static int prepare(job *j, const char *format, sqlite3_stmt **out) {
   return rc == SQLITE_OK ? rc : fail_db(j->f, j->c->db, rc);
 }
 
+/* With PRAGMA count_changes there is a row. */
 static int run(job *j, sqlite3_stmt *stmt, int rc) {
-  if (rc == SQLITE_OK) rc = sqlite3_step(stmt);
+  if (rc == SQLITE_OK) {
+    do rc = sqlite3_step(stmt);
+    while (rc == SQLITE_ROW);
+  }
   if (rc == SQLITE_DONE) rc = sqlite3_reset(stmt);
   return rc == SQLITE_OK ? rc : fail_db(j->f, j->c->db, rc);
 }
@@ -258,13 +262,15 @@ int stored_insert(store *s, const char *schema, bytes name, const bpe_model *m, 
   bpe_error e = {0};
   bpe_buffer settings;
   store_rest(s);
+  bpe_model_info(m, &info);
+  if (info.pattern_len == 0)
+    return fail(f, "pattern is an empty regex"); /* its column may not be */
   if (check_order(m, f) != SQLITE_OK || schema_create(j.c, schema, f) != SQLITE_OK ||
       next_id(&j) != SQLITE_OK) {
     return f->rc;
   }
   bpe_buffer_init(&settings, &j.c->alloc, 0);
   const bpe_status st = bpe_model_settings(m, &e, &settings);
-  bpe_model_info(m, &info);
   j.head = (stored_head){{(const uint8_t *)info.pattern, info.pattern_len},
                          {settings.bytes, settings.len},
                          {(const uint8_t *)info.stats, info.stats_len}};

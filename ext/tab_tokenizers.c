@@ -527,7 +527,7 @@ static int compare_row(conn *c, int argc, sqlite3_value **argv, failure *f, bool
   static const char sql[] =
       "SELECT name IS ?2, schema IS ?3, vocab_size IS ?4, token_count IS ?5, merge_count IS ?6,"
       " pattern IS ?7, special_tokens IS ?8, bos IS ?9, eos IS ?10, digest IS ?11, sealed IS ?12,"
-      " stats IS ?13, source IS ?14, merges IS ?15, options IS ?16 FROM bpe_tokenizers"
+      " stats IS ?13, source IS ?14, merges IS ?15, options IS ?16 FROM main.bpe_tokenizers"
       " WHERE rowid = ?1";
   enum { GIVEN = SCHEMA }; /* that an UPDATE without FROM does not give */
   sqlite3_stmt *stmt = NULL;

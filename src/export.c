@@ -109,6 +109,9 @@ static bpe_status differs(const bpe_model *m, const bpe_model *back, const char 
   }
   const bpe_status st = pace_add(&p, 1, e);
   if (st != BPE_OK) return st;
+  if (m->pattern->is_regex && !back->pattern->is_regex)
+    return set_error(e, BPE_BADMODEL, 0, "%s cannot carry this regex: it is read as pattern %s",
+                     format, back->pattern->text);
   return set_error(e, BPE_BADMODEL, 0, "%s cannot carry this tokenizer: %s", format,
                    quote_bytes(&q, m->settings, m->settings_len));
 }
@@ -135,7 +138,8 @@ static bpe_status import_again(const bpe_model *m, const export_row *r, const bp
   if (st == BPE_OK)
     st = bpe_import(&m->alloc, text->bytes, text->len, r->merges == NULL ? NULL : merges.bytes,
                     merges.len, &o, &why, back);
-  if (st == BPE_BADMODEL || st == BPE_MISUSE || st == BPE_BADREGEX)
+  if (st == BPE_BADMODEL || st == BPE_MISUSE || st == BPE_BADREGEX ||
+      (st == BPE_TOOBIG && why.status == BPE_TOOBIG))
     st = set_error(e, BPE_BADMODEL, why.offset, "%s cannot carry this tokenizer: %s", r->name,
                    why.text);
   else if (st != BPE_OK && why.status != BPE_OK) set_error(e, st, why.offset, "%s", why.text);

@@ -6,6 +6,7 @@
 #include "bytelevel.h"
 #include "export.h"
 #include "published.h"
+#include "unicode.h"
 #include "utf8.h"
 
 #include <stdio.h>
@@ -40,6 +41,27 @@ bpe_status export_tiktoken(const bpe_model *m, bpe_error *e, bpe_buffer *out) {
 
 /* ---- minbpe -------------------------------------------------------------------------------- */
 
+/* The length of the character at s[0] if Python counts it as white space, else 0. */
+static size_t python_space(const uint8_t *s, size_t len) {
+  size_t n = utf8_length(s, len);
+  if (n == 0) return 0;
+  const uint32_t c = utf8_decode(s, &n);
+  return (c >= 0x1c && c <= 0x1f) || unicode_class(c) == CLASS_SPACE ? n : 0;
+}
+
+static bool has_python_space(const uint8_t *s, size_t len) {
+  for (size_t i = 0; i < len; i++)
+    if (python_space(s + i, len - i) != 0) return true;
+  return false;
+}
+
+/* minbpe takes white space off both ends of a line. */
+static bool is_stripped(const uint8_t *s, size_t len) {
+  size_t last = len == 0 ? 0 : len - 1;
+  while (last > 0 && (s[last] & 0xc0) == 0x80) last--;
+  return len > 0 && (python_space(s, len) != 0 || python_space(s + last, len - last) != 0);
+}
+
 static bpe_status write_minbpe_pattern(const bpe_model *m, bpe_error *e, bpe_buffer *out) {
   const bpe_pattern *p = m->pattern;
   const char *text = p->is_regex ? p->text : published_regex(p->text, p->len);
@@ -49,6 +71,9 @@ static bpe_status write_minbpe_pattern(const bpe_model *m, bpe_error *e, bpe_buf
   if (text == NULL) text = "";
   if (p->is_regex && (p->len != strlen(text) || strpbrk(text, "\r\n") != NULL))
     return set_error(e, BPE_BADMODEL, 0, "minbpe cannot carry a regex with line ends or NUL");
+  if (p->is_regex && is_stripped((const uint8_t *)text, p->len))
+    return set_error(e, BPE_BADMODEL, 0,
+                     "minbpe cannot carry a regex with white space at an end: %s", text);
   add(out, text);
   add(out, "\n");
   return BPE_OK;
@@ -67,8 +92,7 @@ static bpe_status write_minbpe_specials(const bpe_model *m, bpe_error *e, bpe_bu
     if (t->kind == BPE_ADDED) return cannot("minbpe", "an added token", m, t, e);
     if (t->kind != BPE_SPECIAL) continue;
     const uint8_t *s = vocab_bytes(&m->v, t);
-    if (memchr(s, '\n', t->len) != NULL || memchr(s, '\r', t->len) != NULL)
-      return cannot("minbpe", "a line end in a name", m, t, e);
+    if (has_python_space(s, t->len)) return cannot("minbpe", "white space in a name", m, t, e);
     bpe_buffer_append(out, s, t->len);
     add(out, " ");
     bpe_buffer_append_decimal(out, t->id);

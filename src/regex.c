@@ -15,7 +15,8 @@
 ** \G has a second code, in which it matches nowhere, for all places of a search but the first.
 **
 ** \s and [:space:] are White_Space, as to Rust's regexes and to Oniguruma: PCRE2 itself has U+180E
-** beside, and so in [:blank:]. (Not in a pattern that sets (?x).)
+** beside, and so in [:blank:]. (Not in a pattern with (?x), \Q, a verb or a callout, or with white space
+** a thousand times.)
 */
 #include "regex.h"
 
@@ -87,8 +88,8 @@ enum { MOST_GROWTH = 12 }; /* of a pattern that is rewritten, times its length *
 typedef struct rewriting {
   const char *s;
   size_t len, at;
-  bool later;    /* \G is to match nowhere */
-  bool extended; /* which bracket begins a class is not known: white space stays */
+  bool later; /* \G is to match nowhere */
+  bool plain; /* which bracket begins a class is not known: white space stays */
   bool is_quoted, in_class;
   bool any_start, any_space; /* there was a \G, white space */
   char *out;                 /* room for MOST_GROWTH times len + 1 */
@@ -115,7 +116,7 @@ static bool begins(const rewriting *w, const char *text) {
 
 static void rewrite_escape(rewriting *w) {
   const char next = w->at + 1 < w->len ? w->s[w->at + 1] : 0;
-  const bool is_space = next == 's' && !w->extended, is_other = next == 'S' && !w->extended;
+  const bool is_space = next == 's' && !w->plain, is_other = next == 'S' && !w->plain;
   w->any_space |= is_space || is_other;
   if (is_space) {
     put(w, 2, w->in_class ? WHITE_SPACE : "[" WHITE_SPACE "]");
@@ -163,20 +164,26 @@ static void rewrite(rewriting *w) {
       const char *end = memchr(w->s + w->at, ')', w->len - w->at);
       keep(w, end == NULL ? w->len : (size_t)(end - w->s) - w->at);
     } else {
-      w->in_class = !w->extended && begins(w, "[");
+      w->in_class = !w->plain && begins(w, "[");
       keep(w, begins(w, "[^]") ? 3 : begins(w, "[]") || begins(w, "[^") ? 2 : 1);
     }
   }
   w->out[w->n] = 0;
 }
 
-/* Whether the pattern may say that blanks and what follows a # are comments. */
-static bool may_be_extended(const char *s, size_t len) {
-  for (size_t i = 0; i + 2 < len; i++) {
-    if (s[i] != '(' || s[i + 1] != '?') continue;
-    for (i += 2; i < len && (s[i] == '^' || s[i] == '-' || (s[i] >= 'a' && s[i] <= 'z')); i++)
-      if (s[i] == 'x') return true;
-    i--;
+static bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* Whether a bracket of the pattern need not begin a class: it may stand in a comment where blanks and
+** what follows a # are one, in the name of a verb, in a callout, or quoted. */
+static bool has_other_brackets(const char *s, size_t len) {
+  for (size_t i = 0; i + 1 < len; i++) {
+    if (s[i] == '\\' && (s[i + 1] == 'Q' || s[i + 1] == 'E')) return true;
+    if (s[i] != '(' || (s[i + 1] != '?' && s[i + 1] != '*')) continue;
+    if (s[i + 1] == '*' || (i + 2 < len && s[i + 2] == 'C')) return true;
+    for (size_t k = i + 2; k < len && (s[k] == '^' || s[k] == '-' || is_letter(s[k])); k++)
+      if (s[k] == 'x') return true;
   }
   return false;
 }
@@ -222,14 +229,16 @@ static bpe_status compile_rewritten(regex *r, pcre2_compile_context *context, re
                                     bpe_error *e) {
   pcre2_code *code = NULL;
   bpe_status st = BPE_OK;
-  w->extended = may_be_extended(w->s, w->len);
+  w->plain = has_other_brackets(w->s, w->len);
   const rewriting fresh = *w;
   rewrite(w);
   if (w->any_space) {
-    st = compile(context, w->out, w->n, e, &code);
-    if (st != BPE_OK) return st;
-    pcre2_code_free(r->code);
-    r->code = code;
+    st = compile(context, w->out, w->n, NULL, &code);
+    if (st == BPE_NOMEM) return set_nomem(e);
+    if (st == BPE_OK) { /* else it is too large for PCRE2, and stays as it was */
+      pcre2_code_free(r->code);
+      r->code = code;
+    }
   }
   if (!w->any_start) return BPE_OK;
   if (may_look_behind(w->s, w->len))

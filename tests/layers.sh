@@ -58,7 +58,7 @@ import_plain: import
 import_stages: import published regex
 import_hf: bytelevel import_stages utf8
 export: bytelevel doc model
-export_text: bytelevel export published utf8
+export_text: bytelevel export published unicode utf8
 export_hf: bytelevel doc export published
 builtin: model builtin_data
 pool:

@@ -171,12 +171,28 @@ static void test_names_once(void) {
 static void test_round_trips(void) {
   check_formats(builtin("p50k_edit"), "mthvg");
   check_formats(plain("{\"pattern\":\"gpt2\",\"merges\":[[97,98],[256,99]]}"), "mthvgb");
-  check_formats(plain("{\"pattern\":\"none\",\"merges\":[],\"special_tokens\":[\"a b\"]}"),
+  check_formats(plain("{\"pattern\":\"none\",\"merges\":[],\"special_tokens\":[\"<|ab|>\"]}"),
                 "mthvgb");
+  /* What Python takes for white space, minbpe takes off or splits at. */
+  static const char *const spaced[] = {"a b",      " a",       "a\\t",     "a\\u00a0",
+                                       "\\u3000a", "a\\u001c", "a\\u2028b"};
+  for (size_t i = 0; i < sizeof spaced / sizeof *spaced; i++) {
+    char json[100];
+    snprintf(json, sizeof json, "{\"pattern\":\"none\",\"merges\":[],\"special_tokens\":[\"%s\"]}",
+             spaced[i]);
+    check_formats(plain(json), "mthvg");
+  }
+  check_formats(plain("{\"regex\":\"\\u3000|.\",\"merges\":[[97,98]]}"), "mthvg");
+  check_formats(plain("{\"regex\":\".|\\u000b\",\"merges\":[[97,98]]}"), "mthvg");
+  /* A published regex, given as one, is read as its name: another digest. */
+  check_formats(plain("{\"regex\":\"'s|'t|'re|'ve|'m|'ll|'d| ?\\\\p{L}+| ?\\\\p{N}+|"
+                      " ?[^\\\\s\\\\p{L}\\\\p{N}]+|\\\\s+(?!\\\\S)|\\\\s+\",\"merges\":[[97,98]]}"),
+                "mtvg");
   check_formats(
       plain("{\"regex\":\"\\\\d+|.\",\"merges\":[[97,98]],\"special_tokens\":[\"x\\ny\"]}"),
       "mthvg");
-  check_formats(plain("{\"regex\":\"\\\\w+|.\",\"merges\":[[97,98]]}"), "mtvgb"); /* read otherwise */
+  check_formats(plain("{\"regex\":\"\\\\w+|.\",\"merges\":[[97,98]]}"),
+                "mtvgb"); /* read otherwise */
   check_formats(plain("{\"pattern\":\"deepseek3\",\"merges\":[[97,98]]}"), "mthvg");
   check_formats(plain("{\"pattern\":\"tekken\",\"merges\":[[97,98]],\"byte_order\":\"gpt2\"}"),
                 "mthvg");
@@ -213,7 +229,7 @@ static void test_round_trips(void) {
 /* Names that the vocabulary of a tokenizer.json spells otherwise, or not at all. */
 static void test_spellings(void) {
   static const struct {
-    uint32_t first; /* id; 256 is the next */
+    uint32_t first;              /* id; 256 is the next */
     const char *names[2], *says; /* NULL: it is written and read again */
   } rows[] = {
       {256, {"\n", " "}, NULL},
