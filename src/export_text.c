@@ -30,7 +30,7 @@ bpe_status export_tiktoken(const bpe_model *m, bpe_error *e, bpe_buffer *out) {
     if (buffer_failed(out, &p, ROW_WORK + 2 * (size_t)m->v.entries[i].len)) break;
     const vocab_entry *t = &m->v.entries[i];
     if (t->kind == BPE_ADDED) return cannot("tiktoken", "an added token", m, t, e);
-    if (t->kind == BPE_SPECIAL) continue;
+    if (!entry_merges(t)) continue;
     base64_append(out, vocab_bytes(&m->v, t), t->len);
     bpe_buffer_append(out, " ", 1);
     bpe_buffer_append_decimal(out, t->id);
