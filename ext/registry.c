@@ -74,8 +74,8 @@ static unsigned data_version(conn *c, const char *schema) {
 }
 
 static bool same_bytes(bytes a, bytes b) {
-  return (a.data == NULL) == (b.data == NULL) && a.len == b.len &&
-         (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
+  if (!a.data || !b.data) return a.data == b.data;
+  return a.len == b.len && memcmp(a.data, b.data, a.len) == 0;
 }
 
 /* R1 */

@@ -3,8 +3,8 @@
 ** Nothing here prints, aborts or keeps state. A size that does not fit in size_t is treated as
 ** memory that cannot be had.
 */
-#ifdef __linux__
-#define _DEFAULT_SOURCE /* madvise */
+#if defined(__linux__) && !defined(_GNU_SOURCE)
+#define _GNU_SOURCE /* madvise */
 #endif
 #include "base.h"
 

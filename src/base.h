@@ -51,12 +51,12 @@ void *mem_new(const bpe_alloc *, size_t count, size_t size);
 void *mem_zero(const bpe_alloc *, size_t count, size_t size);
 void mem_free(const bpe_alloc *, void *);
 /* Makes room for `need` elements in *list by at least half as much again; *cap changes only on
-** success, and *list is then whatever the allocator moved it to. */
+** success, and *list is then whatever the allocator moved it to, and not NULL. */
 bool mem_grow_more(const bpe_alloc *, void **list, size_t *cap, size_t need, size_t size);
 
 static inline bool mem_grow(const bpe_alloc *a, void **list, size_t *cap, size_t need,
                             size_t size) {
-  return need <= *cap || mem_grow_more(a, list, cap, need, size);
+  return (*list != NULL && need <= *cap) || mem_grow_more(a, list, cap, need, size);
 }
 
 /* Asks the system for large pages, a hint, for a block that will be written from end to end: a

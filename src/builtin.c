@@ -233,6 +233,7 @@ static bool add_merges(bpe_builder *b, const encoding *x) {
     const uint32_t some = n - from < AHEAD ? n - from : AHEAD;
     for (uint32_t i = 0; i < some; i++) {
       if (!read_varint(&at, x->data_end, &left[i])) return false;
+      right[i] = 0;
       if (left[i] == 0) continue;
       if (!read_varint(&at, x->data_end, &right[i])) return false;
       builder_fetch(b, left[i] - 1);

@@ -139,10 +139,13 @@ static bpe_status import_again(const bpe_model *m, const export_row *r, const bp
     st = bpe_import(&m->alloc, text->bytes, text->len, r->merges == NULL ? NULL : merges.bytes,
                     merges.len, &o, &why, back);
   if (st == BPE_BADMODEL || st == BPE_MISUSE || st == BPE_BADREGEX ||
-      (st == BPE_TOOBIG && why.status == BPE_TOOBIG))
-    st = set_error(e, BPE_BADMODEL, why.offset, "%s cannot carry this tokenizer: %s", r->name,
-                   why.text);
-  else if (st != BPE_OK && why.status != BPE_OK) set_error(e, st, why.offset, "%s", why.text);
+      (st == BPE_TOOBIG && why.status == BPE_TOOBIG)) {
+    (void)set_error(e, BPE_BADMODEL, why.offset, "%s cannot carry this tokenizer: %s", r->name,
+                    why.text);
+    st = BPE_BADMODEL;
+  } else if (st != BPE_OK && why.status != BPE_OK) {
+    (void)set_error(e, st, why.offset, "%s", why.text);
+  }
   bpe_buffer_clear(&specials);
   bpe_buffer_clear(&merges);
   return st;
