@@ -440,19 +440,30 @@ void call_release(void *); /* NULL is fine */
 
 /* ---- Table functions (tables.c) ------------------------------------------------------------ */
 
-enum { MAX_ARGUMENTS = 4 };
-
+/* What a virtual table of ours begins with. */
 typedef struct table {
   sqlite3_vtab base;
-  conn *c;          /* borrowed: the module's registration holds it */
-  const char *name; /* of the table function */
-  call *last;       /* of the latest scan: joins start a scan per row; a reference */
+  conn *c;          /* of its connection; borrowed */
+  const char *name; /* for messages */
 } table;
 
-int table_connect(sqlite3 *, conn *, const char *name, const char *schema, sqlite3_vtab **,
-                  char **error);
-int table_disconnect(sqlite3_vtab *);
 failure table_failure(const sqlite3_vtab *); /* an empty one, for this table */
+
+enum { MAX_ARGUMENTS = 4 };
+
+/* A scan of a table function. Every cursor begins with this; all of it is zero before a scan. */
+typedef struct cursor {
+  sqlite3_vtab_cursor base;
+  sqlite3_value *args[MAX_ARGUMENTS]; /* owned copies by argument number; NULL: absent */
+  call *call;                         /* what tokenizer and options mean; a reference */
+  bytes input;                        /* of args[0], where the function reads a text */
+  sqlite3_int64 row;                  /* number of the current row, from 0; rowid is one more */
+  bool eof;
+} cursor;
+
+static inline conn *cursor_conn(const cursor *cur) {
+  return ((const table *)cur->base.pVtab)->c;
+}
 
 /* The hidden columns of a table function, which are its arguments in this order. */
 typedef struct arguments {
@@ -460,37 +471,43 @@ typedef struct arguments {
   int n_required;         /* the first n_required must be given */
   int tokenizer, options; /* argument numbers; -1: there is none */
   int who;                /* FOR_... of the options */
-  bool no_walk;           /* the table reads the text in its own way */
-  const char *needs;      /* what is required, for a message; NULL: "a text argument" */
+  bool reads_text;        /* the first is a text: it becomes the cursor's input */
+  const char *needs;      /* what is required, for a message */
 } arguments;
 
-/* Plans the arguments: xFilter gets those given, in column order, and bit i of idxNum says that
-** the i-th is given. *n_argv is how many. SQLITE_CONSTRAINT: one comes from a table that this
-** join order has not reached yet. */
-int table_plan(const arguments *, sqlite3_index_info *, int *n_argv);
-/* The cost of such a plan: more than any other where a required argument is missing. */
-double table_cost(const arguments *, const sqlite3_index_info *, double cost);
+/* A table function: what its rows are, and what it costs to ask for them. */
+typedef struct table_function {
+  const char *name, *schema; /* schema: what sqlite3_declare_vtab wants */
+  arguments args;
+  bool direct_only;   /* not from a view or trigger */
+  int order;          /* rows come in ascending order of this column */
+  double cost;        /* of a scan, in SQLite's units */
+  sqlite3_int64 rows; /* of a scan, as a guess */
+  size_t cursor_size;
+  /* Adds to a plan of the arguments: n_argv of them go to xFilter, one key may follow, and bits
+  ** from 1 << MAX_ARGUMENTS on are free in idxNum. NULL: nothing to add. */
+  void (*plan)(sqlite3_index_info *, int n_argv);
+  /* Begins a scan; the arguments are there, and none is NULL but options. key: what plan added, or
+  ** NULL. `next` follows. */
+  void (*start)(cursor *, int idx_num, sqlite3_value *key, failure *);
+  /* Finds the row whose number is cur->row, or sets eof. */
+  void (*next)(cursor *, failure *);
+  /* A column of the row, or what an absent argument is. Returns an SQLite code. */
+  int (*column)(cursor *, sqlite3_context *, int column);
+  void (*end)(cursor *); /* frees what start and next took, after failures too; NULL: nothing */
+} table_function;
+
+extern const table_function *const table_functions[]; /* NULL ends it */
+extern const sqlite3_module table_function_module;    /* of each of them, by its name */
+
 /* Whether the one ORDER BY term is column `column` (or the rowid), ascending. */
 bool table_ordered_by(const sqlite3_index_info *, int column);
 /* Whether any of the columns first .. last is read. */
 bool table_uses(const sqlite3_index_info *, int first, int last);
-
-/* A scan's arguments and what they mean. Zero is closed. */
-typedef struct scan {
-  sqlite3_value *args[MAX_ARGUMENTS]; /* owned copies by argument number; NULL: absent */
-  call *call;
-  bytes input;    /* of args[0], where a table reads text */
-  bpe_walk *walk; /* owned; over input */
-} scan;
-
-/* Takes the arguments of xFilter as table_plan numbered them, into a closed scan, and starts the
-** walk over the text where n_required says that there is one. *empty: one of
-** them is NULL and may not be, so the scan has no rows, and no call. On failure, close it. */
-int scan_open(scan *, table *, const arguments *, int idx_num, sqlite3_value **argv, failure *,
-              bool *empty);
-void scan_close(scan *);
-/* The value of a hidden column; an absent tokenizer is the default's name. */
-void scan_result(const scan *, const arguments *, sqlite3_context *, int column);
+/* What the status that brought a row, or none, means: BPE_DONE is the end, others are failures. */
+void cursor_status(cursor *, bpe_status, const bpe_error *, failure *);
+/* The walk over the input that the call's options ask for. */
+void cursor_walk(cursor *, bpe_walk **out, failure *);
 
 /* Bytes as TEXT, U+FFFD where they are malformed. */
 int result_repaired(sqlite3_context *, conn *, const void *text, size_t len);
@@ -515,9 +532,9 @@ typedef struct aggregate_row {
 extern const aggregate_row train_aggregates[], stats_aggregates[];
 extern const function_row encode_functions[], decode_functions[], info_functions[],
     export_functions[], store_functions[], budget_functions[], ids_functions[], show_functions[];
-extern const sqlite3_module chunks_module, trace_module, stream_module, ids_module;
-extern const sqlite3_module tokens_module, pieces_module, vocab_module, merges_module,
-    tokenizers_module;
+extern const table_function chunks_table, ids_table, merges_table, pieces_table, stream_table,
+    tokens_table, trace_table, vocab_table;
+extern const sqlite3_module tokenizers_module;
 
 int fts5_register(conn *); /* where SQLite has FTS5 */
 

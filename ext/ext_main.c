@@ -38,17 +38,6 @@ void conn_release(void *arg) {
   sqlite3_free(c);
 }
 
-static const struct module_row {
-  const char *name;
-  const sqlite3_module *module;
-} modules[] = {
-    {"bpe_tokens", &tokens_module},         {"bpe_pieces", &pieces_module},
-    {"bpe_chunks", &chunks_module},         {"bpe_trace", &trace_module},
-    {"bpe_stream", &stream_module},         {"bpe_ids", &ids_module},
-    {"bpe_vocab", &vocab_module},           {"bpe_merges", &merges_module},
-    {"bpe_tokenizers", &tokenizers_module},
-};
-
 static const function_row *const functions[] = {export_functions, store_functions, encode_functions,
                                                 decode_functions, info_functions,  budget_functions,
                                                 ids_functions,    show_functions};
@@ -95,15 +84,18 @@ static int register_aggregates(conn *c, char **error) {
   return SQLITE_OK;
 }
 
+static int register_module(conn *c, const char *name, const sqlite3_module *module, char **error) {
+  c->refs++;
+  return named(sqlite3_create_module_v2(c->db, name, module, c, conn_release), name, error);
+}
+
 static int register_modules(conn *c, char **error) {
   if (!HAVE(OLDEST_SQLITE, create_module_v2)) return SQLITE_OK; /* built without virtual tables */
-  for (size_t i = 0; i < sizeof modules / sizeof modules[0]; i++) {
-    c->refs++;
-    const int rc =
-        sqlite3_create_module_v2(c->db, modules[i].name, modules[i].module, c, conn_release);
-    if (rc != SQLITE_OK) return named(rc, modules[i].name, error);
+  int rc = register_module(c, "bpe_tokenizers", &tokenizers_module, error);
+  for (const table_function *const *f = table_functions; *f && rc == SQLITE_OK; f++) {
+    rc = register_module(c, (*f)->name, &table_function_module, error);
   }
-  return SQLITE_OK;
+  return rc;
 }
 
 /* Once per process; more than once is harmless. */

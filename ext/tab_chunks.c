@@ -23,152 +23,72 @@
 */
 #include "ext.h"
 
-enum { SEQ, TEXT, TOKENS, START, STOP, INPUT, MAX_TOKENS, TOKENIZER, OPTIONS };
-static const char schema[] =
-    "CREATE TABLE x(seq INTEGER, text TEXT, tokens INTEGER, start INTEGER, stop INTEGER,"
-    " input HIDDEN, max_tokens HIDDEN, tokenizer HIDDEN, options HIDDEN)";
-
-static const arguments args = {.first_column = INPUT,
-                               .n = 4,
-                               .n_required = 2,
-                               .tokenizer = 2,
-                               .options = 3,
-                               .who = FOR_CHUNKS,
-                               .no_walk = true,
-                               .needs = "a text and a max_tokens argument"};
-
-static const double scan_cost = 1000, scan_rows = 10;
+enum { SEQ, TEXT, TOKENS, START, STOP, INPUT };
 
 typedef struct chunks_cursor {
-  sqlite3_vtab_cursor base;
-  scan scan;
-  bpe_windows *windows; /* owned; over scan.input */
+  cursor base;
+  bpe_windows *windows; /* owned; over the input */
   bpe_window window;
-  sqlite3_int64 seq;
-  bool eof;
 } chunks_cursor;
 
-static int chunks_connect(sqlite3 *db, void *aux, int argc, const char *const *argv,
-                          sqlite3_vtab **out, char **error) {
-  (void)argc;
-  (void)argv;
-  return table_connect(db, aux, "bpe_chunks", schema, out, error);
-}
-
-static int chunks_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info) {
-  (void)vtab;
-  int n_argv;
-  const int rc = table_plan(&args, info, &n_argv);
-  if (rc != SQLITE_OK) return rc;
-  info->orderByConsumed = table_ordered_by(info, SEQ);
-  info->estimatedCost = table_cost(&args, info, scan_cost);
-  info->estimatedRows = (sqlite3_int64)scan_rows;
-  return SQLITE_OK;
-}
-
-static int chunks_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **out) {
-  (void)vtab;
-  chunks_cursor *cur = sqlite3_malloc64(sizeof *cur);
-  if (!cur) return SQLITE_NOMEM;
-  *cur = (chunks_cursor){.eof = true};
-  *out = &cur->base;
-  return SQLITE_OK;
-}
-
-static void reset(chunks_cursor *cur) {
-  bpe_windows_free(cur->windows);
-  scan_close(&cur->scan);
-  *cur = (chunks_cursor){.base = cur->base, .eof = true};
-}
-
-static int chunks_close(sqlite3_vtab_cursor *base) {
-  reset((chunks_cursor *)base);
-  sqlite3_free(base);
-  return SQLITE_OK;
-}
-
-static int advance(chunks_cursor *cur) {
-  bpe_error e = {0};
-  const bpe_status st = bpe_windows_next(cur->windows, &cur->window, &e);
-  cur->seq++;
-  cur->eof = st != BPE_OK;
-  if (st == BPE_OK || st == BPE_DONE) return SQLITE_OK;
-  failure f = table_failure(cur->base.pVtab);
-  if (st == BPE_TOOBIG) fail_text(&f, &e); /* C4 */
-  else fail_status(&f, st, &e);
-  return failure_to_vtab(&f, cur->base.pVtab);
-}
-
-static int start_windows(chunks_cursor *cur, failure *f) {
-  const call *k = cur->scan.call;
+static void chunks_start(cursor *base, int idx_num, sqlite3_value *key, failure *f) {
+  (void)idx_num;
+  (void)key;
+  const call *k = base->call;
   bpe_error e = {0};
   bpe_window_options how = {.overlap = k->opt.overlap, .cut = k->opt.cut};
-  if (!value_bytes(cur->scan.args[0], &cur->scan.input)) return fail_code(f, SQLITE_NOMEM);
-  if (value_limit(cur->scan.args[1], 1, f, &how.most) != SQLITE_OK) return f->rc;
+  if (value_limit(base->args[1], 1, f, &how.most) != SQLITE_OK) return;
   if (how.overlap >= how.most) {
-    return fail(f, "option overlap must be less than max_tokens: %llu",
-                (unsigned long long)how.overlap);
+    fail(f, "option overlap must be less than max_tokens: %llu", (unsigned long long)how.overlap);
+    return;
   }
-  const bpe_status st = bpe_windows_new(k->tok->coder, cur->scan.input.data, cur->scan.input.len,
-                                        &k->walk, &how, &e, &cur->windows);
-  return st == BPE_OK ? SQLITE_OK : fail_status(f, st, &e);
+  const bpe_status st = bpe_windows_new(k->tok->coder, base->input.data, base->input.len, &k->walk,
+                                        &how, &e, &((chunks_cursor *)base)->windows);
+  if (st != BPE_OK) fail_status(f, st, &e);
 }
 
-static int chunks_filter(sqlite3_vtab_cursor *base, int idx_num, const char *idx_str, int argc,
-                         sqlite3_value **argv) {
-  (void)idx_str;
-  (void)argc;
+static void chunks_next(cursor *base, failure *f) {
   chunks_cursor *cur = (chunks_cursor *)base;
-  failure f = table_failure(base->pVtab);
-  bool empty;
-  reset(cur);
-  if (scan_open(&cur->scan, (table *)base->pVtab, &args, idx_num, argv, &f, &empty) != SQLITE_OK) {
-    return failure_to_vtab(&f, base->pVtab);
-  }
-  if (empty) return SQLITE_OK;
-  if (start_windows(cur, &f) != SQLITE_OK) return failure_to_vtab(&f, base->pVtab);
-  cur->seq = -1;
-  return advance(cur);
+  bpe_error e = {0};
+  const bpe_status st = bpe_windows_next(cur->windows, &cur->window, &e);
+  if (st == BPE_TOOBIG) fail_text(f, &e); /* C4 */
+  else cursor_status(base, st, &e, f);
 }
 
-static int chunks_next(sqlite3_vtab_cursor *base) {
-  return advance((chunks_cursor *)base);
-}
-
-static int chunks_eof(sqlite3_vtab_cursor *base) {
-  return ((chunks_cursor *)base)->eof;
-}
-
-static int chunks_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int column) {
-  const chunks_cursor *cur = (chunks_cursor *)base;
-  const bpe_window *w = &cur->window;
+static int chunks_column(cursor *base, sqlite3_context *ctx, int column) {
+  const bpe_window *w = &((const chunks_cursor *)base)->window;
   switch (column) {
-  case SEQ: sqlite3_result_int64(ctx, cur->seq); break;
-  case TEXT: result_part(ctx, cur->scan.args[0], cur->scan.input, w->start, w->stop); break;
+  case SEQ: sqlite3_result_int64(ctx, base->row); break;
+  case TEXT: result_part(ctx, base->args[0], base->input, w->start, w->stop); break;
   case TOKENS: sqlite3_result_int64(ctx, (sqlite3_int64)w->tokens); break;
   case START: sqlite3_result_int64(ctx, (sqlite3_int64)w->start); break;
   case STOP: sqlite3_result_int64(ctx, (sqlite3_int64)w->stop); break;
-  default: scan_result(&cur->scan, &args, ctx, column); break;
   }
   return SQLITE_OK;
 }
 
-static int chunks_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *rowid) {
-  *rowid = ((chunks_cursor *)base)->seq + 1;
-  return SQLITE_OK;
+static void chunks_end(cursor *base) {
+  bpe_windows_free(((chunks_cursor *)base)->windows);
 }
 
-const sqlite3_module chunks_module = {
-    .iVersion = 0,
-    .xCreate = NULL, /* eponymous only */
-    .xConnect = chunks_connect,
-    .xBestIndex = chunks_best_index,
-    .xDisconnect = table_disconnect,
-    .xOpen = chunks_open,
-    .xClose = chunks_close,
-    .xFilter = chunks_filter,
-    .xNext = chunks_next,
-    .xEof = chunks_eof,
-    .xColumn = chunks_column,
-    .xRowid = chunks_rowid,
+const table_function chunks_table = {
+    .name = "bpe_chunks",
+    .schema = "CREATE TABLE x(seq INTEGER, text TEXT, tokens INTEGER, start INTEGER, stop INTEGER,"
+              " input HIDDEN, max_tokens HIDDEN, tokenizer HIDDEN, options HIDDEN)",
+    .args = {.first_column = INPUT,
+             .n = 4,
+             .n_required = 2,
+             .tokenizer = 2,
+             .options = 3,
+             .who = FOR_CHUNKS,
+             .reads_text = true,
+             .needs = "a text and a max_tokens argument"},
+    .order = SEQ,
+    .cost = 1000,
+    .rows = 10,
+    .cursor_size = sizeof(chunks_cursor),
+    .start = chunks_start,
+    .next = chunks_next,
+    .column = chunks_column,
+    .end = chunks_end,
 };

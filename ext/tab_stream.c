@@ -19,77 +19,16 @@
 
 #include <string.h>
 
-enum { SEQ, ID, INPUT, TOKENIZER, OPTIONS };
+enum { SEQ, ID, INPUT };
 enum { MAX_NESTED = 8 };
-static const char schema[] =
-    "CREATE TABLE x(seq INTEGER, id INTEGER, input HIDDEN, tokenizer HIDDEN, options HIDDEN)";
-
-static const arguments args = {.first_column = INPUT,
-                               .n = 3,
-                               .n_required = 1,
-                               .tokenizer = 1,
-                               .options = 2,
-                               .who = FOR_STREAM,
-                               .no_walk = true,
-                               .needs = "a statement as text"};
-
-static const double scan_cost = 1e9, scan_rows = 1e6;
 
 typedef struct stream_cursor {
-  sqlite3_vtab_cursor base;
-  scan scan;
+  cursor base;
   sqlite3_stmt *stmt; /* owned; NULL: read to its end */
   bpe_stream *stream; /* owned */
   uint32_t *ids;      /* owned copy of the piece's ids */
   size_t n_ids, ids_cap, at;
-  sqlite3_int64 seq;
-  bool eof;
 } stream_cursor;
-
-static int stream_connect(sqlite3 *db, void *aux, int argc, const char *const *argv,
-                          sqlite3_vtab **out, char **error) {
-  (void)argc;
-  (void)argv;
-  const int rc = table_connect(db, aux, "bpe_stream", schema, out, error);
-  if (rc == SQLITE_OK) sqlite3_vtab_config(db, SQLITE_VTAB_DIRECTONLY); /* M6 */
-  return rc;
-}
-
-static int stream_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info) {
-  (void)vtab;
-  int n_argv;
-  const int rc = table_plan(&args, info, &n_argv);
-  if (rc != SQLITE_OK) return rc;
-  info->orderByConsumed = table_ordered_by(info, SEQ);
-  info->estimatedCost = table_cost(&args, info, scan_cost);
-  info->estimatedRows = (sqlite3_int64)scan_rows;
-  return SQLITE_OK;
-}
-
-static int stream_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **out) {
-  (void)vtab;
-  stream_cursor *cur = sqlite3_malloc64(sizeof *cur);
-  if (!cur) return SQLITE_NOMEM;
-  *cur = (stream_cursor){.eof = true};
-  *out = &cur->base;
-  return SQLITE_OK;
-}
-
-/* Back to the state of a new cursor, keeping the copy's memory. */
-static void reset(stream_cursor *cur) {
-  sqlite3_finalize(cur->stmt);
-  bpe_stream_free(cur->stream);
-  scan_close(&cur->scan);
-  *cur = (stream_cursor){.base = cur->base, .eof = true, .ids = cur->ids, .ids_cap = cur->ids_cap};
-}
-
-static int stream_close(sqlite3_vtab_cursor *base) {
-  stream_cursor *cur = (stream_cursor *)base;
-  reset(cur);
-  sqlite3_free(cur->ids);
-  sqlite3_free(cur);
-  return SQLITE_OK;
-}
 
 /* ---- The statement (M2) -------------------------------------------------------------------- */
 
@@ -118,7 +57,7 @@ static bool begins_with(const char *s, const char *word) {
 /* What SQLite says about the statement, with its code. What a stream inside it said has our name
 ** already. */
 static int statement_failure(const stream_cursor *cur, int rc, failure *f) {
-  const conn *c = ((table *)cur->base.pVtab)->c;
+  const conn *c = cursor_conn(&cur->base);
   const size_t n = strlen(f->name);
   if (rc != SQLITE_ERROR) return fail_db(f, c->db, rc);
   const char *text = sqlite3_errmsg(c->db);
@@ -127,8 +66,8 @@ static int statement_failure(const stream_cursor *cur, int rc, failure *f) {
 }
 
 static int prepare(stream_cursor *cur, failure *f) {
-  sqlite3 *db = ((table *)cur->base.pVtab)->c->db;
-  sqlite3_value *arg = cur->scan.args[0];
+  sqlite3 *db = cursor_conn(&cur->base)->db;
+  sqlite3_value *arg = cur->base.args[0];
   char text[SHOWN_SIZE];
   if (sqlite3_value_type(arg) != SQLITE_TEXT) {
     return fail(f, "the statement must be TEXT, not %s", value_type_name(arg));
@@ -137,7 +76,7 @@ static int prepare(stream_cursor *cur, failure *f) {
   if (!sql) return fail_code(f, SQLITE_NOMEM);
   const size_t len = (size_t)sqlite3_value_bytes(arg);
   if (strlen(sql) != len) return fail(f, "the statement has a NUL in it");
-  if (((table *)cur->base.pVtab)->c->streams > MAX_NESTED) { /* M7 */
+  if (cursor_conn(&cur->base)->streams > MAX_NESTED) { /* M7 */
     return fail(f, "nested too deeply: %s", shown((bytes){(const uint8_t *)sql, len}, text));
   }
   const char *first = skip_blanks(sql);
@@ -193,90 +132,72 @@ static int take_ids(stream_cursor *cur, const uint32_t *ids, size_t n, failure *
   return SQLITE_OK;
 }
 
-static int advance(stream_cursor *cur, failure *f) {
-  cur->seq++;
+/* ---- The table ------------------------------------------------------------------------------ */
+
+static void stream_start(cursor *base, int idx_num, sqlite3_value *key, failure *f) {
+  (void)idx_num;
+  (void)key;
+  stream_cursor *cur = (stream_cursor *)base;
+  const call *k = base->call;
+  bpe_error e = {0};
+  cursor_conn(base)->streams++;
+  const int rc = prepare(cur, f);
+  cursor_conn(base)->streams--;
+  if (rc != SQLITE_OK) return;
+  const bpe_status st = bpe_stream_new(k->tok->coder, &k->walk, &e, &cur->stream);
+  if (st != BPE_OK) fail_status(f, st, &e);
+}
+
+static void stream_next(cursor *base, failure *f) {
+  stream_cursor *cur = (stream_cursor *)base;
+  cursor_conn(base)->streams++;
   cur->at++;
-  while (cur->at >= cur->n_ids && !cur->eof && f->rc == SQLITE_OK) {
+  while (cur->at >= cur->n_ids && !base->eof && f->rc == SQLITE_OK) {
     bpe_error e = {0};
     const uint32_t *ids;
     size_t n;
     const bpe_status st = bpe_stream_next(cur->stream, &ids, &n, &e);
     if (st == BPE_OK) take_ids(cur, ids, n, f);
-    else if (st != BPE_DONE) fail_status(f, st, &e);
-    else if (cur->stmt) read_part(cur, f);
-    else cur->eof = true;
+    else if (st == BPE_DONE && cur->stmt) read_part(cur, f);
+    else cursor_status(base, st, &e, f);
   }
-  return f->rc;
+  cursor_conn(base)->streams--;
 }
 
-static int start(stream_cursor *cur, int idx_num, sqlite3_value **argv, failure *f) {
-  bpe_error e = {0};
-  bool empty;
-  if (scan_open(&cur->scan, (table *)cur->base.pVtab, &args, idx_num, argv, f, &empty) !=
-          SQLITE_OK ||
-      empty || prepare(cur, f) != SQLITE_OK) {
-    return f->rc;
-  }
-  const call *k = cur->scan.call;
-  const bpe_status st = bpe_stream_new(k->tok->coder, &k->walk, &e, &cur->stream);
-  if (st != BPE_OK) return fail_status(f, st, &e);
-  cur->eof = false;
-  cur->seq = -1;
-  return advance(cur, f);
-}
-
-static int stream_filter(sqlite3_vtab_cursor *base, int idx_num, const char *idx_str, int argc,
-                         sqlite3_value **argv) {
-  (void)idx_str;
-  (void)argc;
-  conn *c = ((table *)base->pVtab)->c;
-  failure f = table_failure(base->pVtab);
-  reset((stream_cursor *)base);
-  c->streams++;
-  start((stream_cursor *)base, idx_num, argv, &f);
-  c->streams--;
-  return f.rc == SQLITE_OK ? SQLITE_OK : failure_to_vtab(&f, base->pVtab);
-}
-
-static int stream_next(sqlite3_vtab_cursor *base) {
-  conn *c = ((table *)base->pVtab)->c;
-  failure f = table_failure(base->pVtab);
-  c->streams++;
-  advance((stream_cursor *)base, &f);
-  c->streams--;
-  return f.rc == SQLITE_OK ? SQLITE_OK : failure_to_vtab(&f, base->pVtab);
-}
-
-static int stream_eof(sqlite3_vtab_cursor *base) {
-  return ((stream_cursor *)base)->eof;
-}
-
-static int stream_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int column) {
-  const stream_cursor *cur = (stream_cursor *)base;
+static int stream_column(cursor *base, sqlite3_context *ctx, int column) {
+  const stream_cursor *cur = (const stream_cursor *)base;
   switch (column) {
-  case SEQ: sqlite3_result_int64(ctx, cur->seq); break;
+  case SEQ: sqlite3_result_int64(ctx, base->row); break;
   case ID: sqlite3_result_int64(ctx, cur->ids[cur->at]); break;
-  default: scan_result(&cur->scan, &args, ctx, column); break;
   }
   return SQLITE_OK;
 }
 
-static int stream_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *rowid) {
-  *rowid = ((stream_cursor *)base)->seq + 1;
-  return SQLITE_OK;
+static void stream_end(cursor *base) {
+  stream_cursor *cur = (stream_cursor *)base;
+  sqlite3_finalize(cur->stmt);
+  bpe_stream_free(cur->stream);
+  sqlite3_free(cur->ids);
 }
 
-const sqlite3_module stream_module = {
-    .iVersion = 0,
-    .xCreate = NULL, /* eponymous only */
-    .xConnect = stream_connect,
-    .xBestIndex = stream_best_index,
-    .xDisconnect = table_disconnect,
-    .xOpen = stream_open,
-    .xClose = stream_close,
-    .xFilter = stream_filter,
-    .xNext = stream_next,
-    .xEof = stream_eof,
-    .xColumn = stream_column,
-    .xRowid = stream_rowid,
+const table_function stream_table = {
+    .name = "bpe_stream",
+    .schema = "CREATE TABLE x(seq INTEGER, id INTEGER, input HIDDEN, tokenizer HIDDEN,"
+              " options HIDDEN)",
+    .args = {.first_column = INPUT,
+             .n = 3,
+             .n_required = 1,
+             .tokenizer = 1,
+             .options = 2,
+             .who = FOR_STREAM,
+             .needs = "a statement as text"},
+    .direct_only = true, /* M6 */
+    .order = SEQ,
+    .cost = 1e9,
+    .rows = 1000000,
+    .cursor_size = sizeof(stream_cursor),
+    .start = stream_start,
+    .next = stream_next,
+    .column = stream_column,
+    .end = stream_end,
 };

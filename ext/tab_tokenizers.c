@@ -102,7 +102,7 @@ static int tokenizers_connect(sqlite3 *db, void *aux, int argc, const char *cons
   (void)error;
   /* DIRECTONLY: the catalogue stores and deletes, so no view or trigger that came with a database
   ** file may reach it. */
-  if (HAVE(3031000, vtab_config)) sqlite3_vtab_config(db, SQLITE_VTAB_DIRECTONLY);
+  sqlite3_vtab_config(db, SQLITE_VTAB_DIRECTONLY);
   const int rc = sqlite3_declare_vtab(db, schema);
   if (rc != SQLITE_OK) return rc;
   catalogue *t = sqlite3_malloc64(sizeof *t);

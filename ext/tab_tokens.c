@@ -18,49 +18,20 @@
 */
 #include "ext.h"
 
-#include <string.h>
+enum { SEQ, ID, TOKEN, TEXT, START, STOP, CHAR_START, CHAR_STOP, PIECE, SPECIAL, INPUT };
 
-enum {
-  SEQ,
-  ID,
-  TOKEN,
-  TEXT,
-  START,
-  STOP,
-  CHAR_START,
-  CHAR_STOP,
-  PIECE,
-  SPECIAL,
-  INPUT,
-  TOKENIZER,
-  OPTIONS
-};
-static const char schema[] =
-    "CREATE TABLE x(seq INTEGER, id INTEGER, token BLOB, text TEXT, start INTEGER, stop INTEGER,"
-    " char_start INTEGER, char_stop INTEGER, piece INTEGER, special INTEGER, input HIDDEN,"
-    " tokenizer HIDDEN, options HIDDEN)";
-
-static const arguments args = {.first_column = INPUT,
-                               .n = 3,
-                               .n_required = 1,
-                               .tokenizer = 1,
-                               .options = 2,
-                               .who = FOR_TOKENS};
-
-/* idxNum: table_plan's bits, and */
+/* idxNum: those of the arguments, and */
 enum { WANTS_CHARS = 1 << MAX_ARGUMENTS };
 
-static const double scan_cost = 1000, scan_rows = 100;
-
 typedef struct tokens_cursor {
-  sqlite3_vtab_cursor base;
-  scan scan;
-  bool eof, wants_chars;
+  cursor base;
+  bpe_walk *walk; /* owned; over the input */
+  bool wants_chars;
   uint32_t *ids; /* owned copy of the piece's ids */
   size_t *stops; /* owned copy of its stops; NULL: it has none */
   size_t n_ids, ids_cap, at;
-  bpe_piece piece;                 /* its ids and stops are stale */
-  sqlite3_int64 seq, piece_number; /* piece_number: of the latest that is not special */
+  bpe_piece piece;            /* its ids and stops are stale */
+  sqlite3_int64 piece_number; /* of the latest that is not special */
   size_t start, stop;
   bpe_token token;
   size_t char_from, char_to; /* bytes of the character the count has reached */
@@ -68,47 +39,17 @@ typedef struct tokens_cursor {
   sqlite3_int64 char_start, char_stop;
 } tokens_cursor;
 
-static int tokens_connect(sqlite3 *db, void *aux, int argc, const char *const *argv,
-                          sqlite3_vtab **out, char **error) {
-  (void)argc;
-  (void)argv;
-  return table_connect(db, aux, "bpe_tokens", schema, out, error);
-}
-
-static int tokens_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info) {
-  (void)vtab;
-  int n_argv;
-  const int rc = table_plan(&args, info, &n_argv);
-  if (rc != SQLITE_OK) return rc;
+static void tokens_plan(sqlite3_index_info *info, int n_argv) {
+  (void)n_argv;
   if (table_uses(info, CHAR_START, CHAR_STOP)) info->idxNum |= WANTS_CHARS;
-  info->orderByConsumed = table_ordered_by(info, SEQ);
-  info->estimatedCost = table_cost(&args, info, scan_cost);
-  info->estimatedRows = (sqlite3_int64)scan_rows;
-  return SQLITE_OK;
 }
 
-static int tokens_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **out) {
-  (void)vtab;
-  tokens_cursor *cur = sqlite3_malloc64(sizeof *cur);
-  if (!cur) return SQLITE_NOMEM;
-  *cur = (tokens_cursor){.eof = true};
-  *out = &cur->base;
-  return SQLITE_OK;
-}
-
-/* Back to the state of a new cursor, keeping the copy's memory. */
-static void reset(tokens_cursor *cur) {
-  scan_close(&cur->scan);
-  sqlite3_free(cur->stops);
-  *cur = (tokens_cursor){.base = cur->base, .eof = true, .ids = cur->ids, .ids_cap = cur->ids_cap};
-}
-
-static int tokens_close(sqlite3_vtab_cursor *base) {
+static void tokens_start(cursor *base, int idx_num, sqlite3_value *key, failure *f) {
+  (void)key;
   tokens_cursor *cur = (tokens_cursor *)base;
-  reset(cur);
-  sqlite3_free(cur->ids);
-  sqlite3_free(cur);
-  return SQLITE_OK;
+  cur->wants_chars = idx_num & WANTS_CHARS;
+  cur->piece_number = -1;
+  cursor_walk(base, &cur->walk, f);
 }
 
 static int copy_ids(tokens_cursor *cur, failure *f) {
@@ -137,92 +78,57 @@ static int copy_ids(tokens_cursor *cur, failure *f) {
 }
 
 /* The next piece that has ids, or eof. */
-static int next_piece(tokens_cursor *cur, failure *f) {
+static void next_piece(tokens_cursor *cur, failure *f) {
   do {
     bpe_error e = {0};
-    const bpe_status st = bpe_walk_next(cur->scan.walk, &cur->piece, &e);
-    if (st == BPE_DONE) {
-      cur->eof = true;
-      return SQLITE_OK;
-    }
-    if (st != BPE_OK) return fail_status(f, st, &e);
-    if (copy_ids(cur, f) != SQLITE_OK) return f->rc;
+    const bpe_status st = bpe_walk_next(cur->walk, &cur->piece, &e);
+    cursor_status(&cur->base, st, &e, f);
+    if (st != BPE_OK || copy_ids(cur, f) != SQLITE_OK) return;
   } while (cur->n_ids == 0);
-  return SQLITE_OK;
 }
 
 /* The index of the character that holds byte `at`, which never decreases from call to call; at
 ** the end of the text, the number of characters. */
 static sqlite3_int64 char_holding(tokens_cursor *cur, size_t at, work *w) {
-  while (cur->char_to <= at && cur->char_from < cur->scan.input.len && !work_stopped(w, 4)) {
+  while (cur->char_to <= at && cur->char_from < cur->base.input.len && !work_stopped(w, 4)) {
     if (cur->char_to > 0) cur->char_index++;
     cur->char_from = cur->char_to;
-    if (cur->char_from == cur->scan.input.len) break;
+    if (cur->char_from == cur->base.input.len) break;
     cur->char_to +=
-        bpe_utf8_next(cur->scan.input.data + cur->char_from, cur->scan.input.len - cur->char_from);
+        bpe_utf8_next(cur->base.input.data + cur->char_from, cur->base.input.len - cur->char_from);
   }
   return cur->char_index;
 }
 
 /* Fills what the row of the current id needs. */
-static int describe(tokens_cursor *cur, failure *f) {
+static void describe(tokens_cursor *cur, failure *f) {
   work w = {.f = f};
-  const bpe_model *m = cur->scan.call->tok->model;
+  const bpe_model *m = cur->base.call->tok->model;
   cur->token = bpe_model_token(m, bpe_model_find_id(m, cur->ids[cur->at]));
   cur->start = cur->stop;
   if (cur->stops) cur->stop = cur->stops[cur->at];
   else cur->stop = cur->piece.special ? cur->piece.stop : cur->start + cur->token.len;
-  if (!cur->wants_chars) return SQLITE_OK;
+  if (!cur->wants_chars) return;
   cur->char_start = char_holding(cur, cur->start, &w);
   cur->char_stop = cur->char_start;
   if (cur->stop > cur->start) cur->char_stop = char_holding(cur, cur->stop - 1, &w) + 1;
-  return f->rc;
 }
 
-static int advance(tokens_cursor *cur) {
-  failure f = table_failure(cur->base.pVtab);
-  cur->seq++;
+static void tokens_next(cursor *base, failure *f) {
+  tokens_cursor *cur = (tokens_cursor *)base;
   cur->at++;
-  if (cur->at >= cur->n_ids) next_piece(cur, &f);
-  if (f.rc == SQLITE_OK && !cur->eof) describe(cur, &f);
-  return f.rc == SQLITE_OK ? SQLITE_OK : failure_to_vtab(&f, cur->base.pVtab);
+  if (cur->at >= cur->n_ids) next_piece(cur, f);
+  if (f->rc == SQLITE_OK && !base->eof) describe(cur, f);
 }
 
-static int tokens_filter(sqlite3_vtab_cursor *base, int idx_num, const char *idx_str, int argc,
-                         sqlite3_value **argv) {
-  (void)idx_str;
-  (void)argc;
-  tokens_cursor *cur = (tokens_cursor *)base;
-  failure f = table_failure(base->pVtab);
-  bool empty;
-  reset(cur);
-  if (scan_open(&cur->scan, (table *)base->pVtab, &args, idx_num, argv, &f, &empty) != SQLITE_OK) {
-    return failure_to_vtab(&f, base->pVtab);
-  }
-  if (empty) return SQLITE_OK;
-  cur->eof = false;
-  cur->wants_chars = idx_num & WANTS_CHARS;
-  cur->seq = -1;
-  cur->piece_number = -1;
-  return advance(cur);
-}
-
-static int tokens_next(sqlite3_vtab_cursor *base) {
-  return advance((tokens_cursor *)base);
-}
-
-static int tokens_eof(sqlite3_vtab_cursor *base) {
-  return ((tokens_cursor *)base)->eof;
-}
-
-static int tokens_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int column) {
-  tokens_cursor *cur = (tokens_cursor *)base;
+static int tokens_column(cursor *base, sqlite3_context *ctx, int column) {
+  const tokens_cursor *cur = (const tokens_cursor *)base;
   const bpe_token *token = &cur->token;
   switch (column) {
-  case SEQ: sqlite3_result_int64(ctx, cur->seq); break;
+  case SEQ: sqlite3_result_int64(ctx, base->row); break;
   case ID: sqlite3_result_int64(ctx, cur->ids[cur->at]); break;
   case TOKEN: sqlite3_result_blob64(ctx, token->bytes, token->len, SQLITE_TRANSIENT); break;
-  case TEXT: return result_repaired(ctx, ((table *)base->pVtab)->c, token->bytes, token->len);
+  case TEXT: return result_repaired(ctx, cursor_conn(base), token->bytes, token->len);
   case START: sqlite3_result_int64(ctx, (sqlite3_int64)cur->start); break;
   case STOP: sqlite3_result_int64(ctx, (sqlite3_int64)cur->stop); break;
   case CHAR_START: sqlite3_result_int64(ctx, cur->char_start); break;
@@ -231,27 +137,37 @@ static int tokens_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int co
     if (!cur->piece.special) sqlite3_result_int64(ctx, cur->piece_number);
     break;
   case SPECIAL: sqlite3_result_int(ctx, cur->piece.special); break;
-  default: scan_result(&cur->scan, &args, ctx, column); break;
   }
   return SQLITE_OK;
 }
 
-static int tokens_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *rowid) {
-  *rowid = ((tokens_cursor *)base)->seq + 1;
-  return SQLITE_OK;
+static void tokens_end(cursor *base) {
+  tokens_cursor *cur = (tokens_cursor *)base;
+  bpe_walk_free(cur->walk);
+  sqlite3_free(cur->ids);
+  sqlite3_free(cur->stops);
 }
 
-const sqlite3_module tokens_module = {
-    .iVersion = 0,
-    .xCreate = NULL, /* eponymous only */
-    .xConnect = tokens_connect,
-    .xBestIndex = tokens_best_index,
-    .xDisconnect = table_disconnect,
-    .xOpen = tokens_open,
-    .xClose = tokens_close,
-    .xFilter = tokens_filter,
-    .xNext = tokens_next,
-    .xEof = tokens_eof,
-    .xColumn = tokens_column,
-    .xRowid = tokens_rowid,
+const table_function tokens_table = {
+    .name = "bpe_tokens",
+    .schema = "CREATE TABLE x(seq INTEGER, id INTEGER, token BLOB, text TEXT, start INTEGER,"
+              " stop INTEGER, char_start INTEGER, char_stop INTEGER, piece INTEGER,"
+              " special INTEGER, input HIDDEN, tokenizer HIDDEN, options HIDDEN)",
+    .args = {.first_column = INPUT,
+             .n = 3,
+             .n_required = 1,
+             .tokenizer = 1,
+             .options = 2,
+             .who = FOR_TOKENS,
+             .reads_text = true,
+             .needs = "a text argument"},
+    .order = SEQ,
+    .cost = 1000,
+    .rows = 100,
+    .cursor_size = sizeof(tokens_cursor),
+    .plan = tokens_plan,
+    .start = tokens_start,
+    .next = tokens_next,
+    .column = tokens_column,
+    .end = tokens_end,
 };

@@ -18,33 +18,16 @@
 #include <string.h>
 
 enum { ID, TOKEN, TEXT, SPECIAL, LENGTH, TOKENIZER };
-static const char schema[] =
-    "CREATE TABLE x(id INTEGER, token BLOB, text TEXT, special INTEGER, length INTEGER,"
-    " tokenizer HIDDEN)";
 
-static const arguments args = {
-    .first_column = TOKENIZER, .n = 1, .n_required = 0, .tokenizer = 0, .options = -1, .who = 0};
-
-/* idxNum: table_plan's bits, and the one key that is looked up. */
+/* idxNum: those of the arguments, and the one key that is looked up. */
 enum { BY_TOKEN = 1 << MAX_ARGUMENTS, BY_ID = 2 << MAX_ARGUMENTS, BY_TEXT = 4 << MAX_ARGUMENTS };
 
-static const double lookup_cost = 10, scan_cost = 1e6, wrong_cost = 1e15;
-static const sqlite3_int64 lookup_rows = 1, scan_rows = 100000;
-
 typedef struct vocab_cursor {
-  sqlite3_vtab_cursor base;
-  scan scan;
-  size_t at, end; /* entries still to come, the current one included */
-  uint8_t *only;  /* owned; NULL, or the bytes that a row must have */
+  cursor base;   /* row: number of the entry */
+  size_t end;    /* of the entries that may be rows */
+  uint8_t *only; /* owned; NULL, or the bytes that a row must have */
   size_t only_len;
 } vocab_cursor;
-
-static int vocab_connect(sqlite3 *db, void *aux, int argc, const char *const *argv,
-                         sqlite3_vtab **out, char **error) {
-  (void)argc;
-  (void)argv;
-  return table_connect(db, aux, "bpe_vocab", schema, out, error);
-}
 
 /* The first usable equality on the column, or -1; *hopeless if there are only unusable ones. */
 static int find_key(sqlite3_index_info *info, int column, bool binary, bool *hopeless) {
@@ -59,16 +42,14 @@ static int find_key(sqlite3_index_info *info, int column, bool binary, bool *hop
   return -1;
 }
 
-static int vocab_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info) {
-  (void)vtab;
+static void vocab_plan(sqlite3_index_info *info, int n_argv) {
+  static const double lookup_cost = 10, wrong_cost = 1e15;
   static const struct {
     int column, bit;
     bool binary;
   } keys[] = {{TOKEN, BY_TOKEN, true}, {ID, BY_ID, false}, {TEXT, BY_TEXT, true}};
-  int n_argv, key = -1;
+  int key = -1;
   bool hopeless = false, wrong = false;
-  const int rc = table_plan(&args, info, &n_argv);
-  if (rc != SQLITE_OK) return rc;
   for (size_t i = 0; i < sizeof keys / sizeof keys[0] && key < 0; i++) {
     key = find_key(info, keys[i].column, keys[i].binary, &hopeless);
     if (keys[i].column == TOKEN) wrong = hopeless;
@@ -76,73 +57,34 @@ static int vocab_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info) {
     info->idxNum |= keys[i].bit;
     info->aConstraintUsage[key].argvIndex = n_argv + 1;
     info->aConstraintUsage[key].omit = keys[i].column == TOKEN; /* V3 */
+    info->estimatedCost = lookup_cost;
+    info->estimatedRows = 1;
   }
-  info->orderByConsumed = table_ordered_by(info, ID);
-  info->estimatedCost = wrong ? wrong_cost : key >= 0 ? lookup_cost : scan_cost;
-  info->estimatedRows = key >= 0 ? lookup_rows : scan_rows;
-  return SQLITE_OK;
-}
-
-static int vocab_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **out) {
-  (void)vtab;
-  vocab_cursor *cur = sqlite3_malloc64(sizeof *cur);
-  if (!cur) return SQLITE_NOMEM;
-  *cur = (vocab_cursor){.at = 0};
-  *out = &cur->base;
-  return SQLITE_OK;
-}
-
-static void reset(vocab_cursor *cur) {
-  scan_close(&cur->scan);
-  sqlite3_free(cur->only);
-  *cur = (vocab_cursor){.base = cur->base};
-}
-
-static int vocab_close(sqlite3_vtab_cursor *base) {
-  vocab_cursor *cur = (vocab_cursor *)base;
-  reset(cur);
-  sqlite3_free(cur);
-  return SQLITE_OK;
-}
-
-static bpe_token current(const vocab_cursor *cur) {
-  return bpe_model_token(cur->scan.call->tok->model, cur->at);
-}
-
-/* Goes on from entry `at`, which may do, to the first that does. */
-static int settle(vocab_cursor *cur) {
-  failure f = table_failure(cur->base.pVtab);
-  work w = {.f = &f};
-  for (; cur->only && cur->at < cur->end; cur->at++) {
-    const bpe_token t = current(cur);
-    if (t.len == cur->only_len && memcmp(t.bytes, cur->only, t.len) == 0) break;
-    if (work_stopped(&w, 4)) return failure_to_vtab(&f, cur->base.pVtab);
-  }
-  return SQLITE_OK;
+  if (wrong) info->estimatedCost = wrong_cost;
 }
 
 static void narrow_to_id(vocab_cursor *cur, sqlite3_value *key) {
   /* The column's affinity applies to the key before they are compared: '15' and 15.0 are 15. */
   const int type = sqlite3_value_numeric_type(key);
   const sqlite3_int64 id = sqlite3_value_int64(key);
-  const bpe_model *m = cur->scan.call->tok->model;
+  const bpe_model *m = cur->base.call->tok->model;
   const size_t end = cur->end;
   cur->end = 0;
   if (type != SQLITE_INTEGER && type != SQLITE_FLOAT) return;
   if (type == SQLITE_FLOAT && sqlite3_value_double(key) != (double)id) return;
   if (id < 0 || id >= (sqlite3_int64)BPE_NONE) return;
-  cur->at = bpe_model_find_id(m, (uint32_t)id);
-  cur->end = cur->at;
+  cur->end = bpe_model_find_id(m, (uint32_t)id);
+  cur->base.row = (sqlite3_int64)cur->end;
   while (cur->end < end && bpe_model_token(m, cur->end).id == (uint32_t)id) cur->end++;
 }
 
 static int narrow_to_bytes(vocab_cursor *cur, bytes key, failure *f) {
-  tokenizer *t = cur->scan.call->tok;
+  tokenizer *t = cur->base.call->tok;
   const size_t at = bpe_model_find_bytes(t->model, key.data, key.len);
   bool once = true;
   if (at < cur->end && tokenizer_spells_once(t, f, &once) != SQLITE_OK) return f->rc;
   if (once) {
-    cur->at = at;
+    cur->base.row = (sqlite3_int64)at;
     cur->end = at < cur->end ? at + 1 : at;
     return SQLITE_OK;
   }
@@ -177,66 +119,58 @@ static int narrow(vocab_cursor *cur, int idx_num, sqlite3_value *key, failure *f
   return SQLITE_OK;
 }
 
-static int vocab_filter(sqlite3_vtab_cursor *base, int idx_num, const char *idx_str, int argc,
-                        sqlite3_value **argv) {
-  (void)idx_str;
+static void vocab_start(cursor *base, int idx_num, sqlite3_value *key, failure *f) {
   vocab_cursor *cur = (vocab_cursor *)base;
-  failure f = table_failure(base->pVtab);
-  bool empty;
   bpe_info info;
-  reset(cur);
-  if (scan_open(&cur->scan, (table *)base->pVtab, &args, idx_num, argv, &f, &empty) != SQLITE_OK) {
-    return failure_to_vtab(&f, base->pVtab);
-  }
-  if (empty) return SQLITE_OK;
-  bpe_model_info(cur->scan.call->tok->model, &info);
+  bpe_model_info(base->call->tok->model, &info);
   cur->end = info.entry_count;
-  if (idx_num & (BY_TOKEN | BY_ID | BY_TEXT)) narrow(cur, idx_num, argv[argc - 1], &f);
-  if (f.rc != SQLITE_OK) return failure_to_vtab(&f, base->pVtab);
-  return settle(cur);
+  if (key) narrow(cur, idx_num, key, f);
 }
 
-static int vocab_next(sqlite3_vtab_cursor *base) {
-  vocab_cursor *cur = (vocab_cursor *)base;
-  cur->at++;
-  return settle(cur);
+static bpe_token current(const cursor *base) {
+  return bpe_model_token(base->call->tok->model, (size_t)base->row);
 }
 
-static int vocab_eof(sqlite3_vtab_cursor *base) {
+/* The first row from the entry on that has the bytes. */
+static void vocab_next(cursor *base, failure *f) {
   const vocab_cursor *cur = (const vocab_cursor *)base;
-  return cur->at >= cur->end;
+  work w = {.f = f};
+  for (; cur->only && (size_t)base->row < cur->end; base->row++) {
+    const bpe_token t = current(base);
+    if (t.len == cur->only_len && memcmp(t.bytes, cur->only, t.len) == 0) break;
+    if (work_stopped(&w, 4)) return;
+  }
+  base->eof = (size_t)base->row >= cur->end;
 }
 
-static int vocab_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int column) {
-  const vocab_cursor *cur = (const vocab_cursor *)base;
-  const bpe_token token = current(cur);
+static int vocab_column(cursor *base, sqlite3_context *ctx, int column) {
+  const bpe_token token = current(base);
   switch (column) {
   case ID: sqlite3_result_int64(ctx, token.id); break;
   case TOKEN: sqlite3_result_blob64(ctx, token.bytes, token.len, SQLITE_TRANSIENT); break;
-  case TEXT: return result_repaired(ctx, ((table *)base->pVtab)->c, token.bytes, token.len);
+  case TEXT: return result_repaired(ctx, cursor_conn(base), token.bytes, token.len);
   case SPECIAL: sqlite3_result_int(ctx, token.kind != BPE_TOKEN); break;
   case LENGTH: sqlite3_result_int64(ctx, (sqlite3_int64)token.len); break;
-  default: scan_result(&cur->scan, &args, ctx, column); break;
   }
   return SQLITE_OK;
 }
 
-static int vocab_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *rowid) {
-  *rowid = (sqlite3_int64)((vocab_cursor *)base)->at + 1;
-  return SQLITE_OK;
+static void vocab_end(cursor *base) {
+  sqlite3_free(((vocab_cursor *)base)->only);
 }
 
-const sqlite3_module vocab_module = {
-    .iVersion = 0,
-    .xCreate = NULL, /* eponymous only */
-    .xConnect = vocab_connect,
-    .xBestIndex = vocab_best_index,
-    .xDisconnect = table_disconnect,
-    .xOpen = vocab_open,
-    .xClose = vocab_close,
-    .xFilter = vocab_filter,
-    .xNext = vocab_next,
-    .xEof = vocab_eof,
-    .xColumn = vocab_column,
-    .xRowid = vocab_rowid,
+const table_function vocab_table = {
+    .name = "bpe_vocab",
+    .schema = "CREATE TABLE x(id INTEGER, token BLOB, text TEXT, special INTEGER, length INTEGER,"
+              " tokenizer HIDDEN)",
+    .args = {.first_column = TOKENIZER, .n = 1, .options = -1},
+    .order = ID,
+    .cost = 1e6,
+    .rows = 100000,
+    .cursor_size = sizeof(vocab_cursor),
+    .plan = vocab_plan,
+    .start = vocab_start,
+    .next = vocab_next,
+    .column = vocab_column,
+    .end = vocab_end,
 };
