@@ -123,15 +123,15 @@ static int take_width(const json_value *v, options *o, failure *f) {
   return SQLITE_OK;
 }
 
-/* A JSON number of up to 18 digits, nothing else. */
+/* A JSON number of digits alone. One beyond SQL's integers is the greatest of them, as all that is
+** counted here is less. */
 static bool whole_number(const json_value *v, uint64_t *n) {
-  enum { MAX_DIGITS = 18 };
-  bool good = v->kind == JSON_NUMBER && v->text.len <= MAX_DIGITS;
+  bool good = v->kind == JSON_NUMBER;
   *n = 0;
   for (size_t i = 0; i < v->text.len && good; i++) {
     const uint8_t c = v->text.data[i];
     good = c >= '0' && c <= '9';
-    *n = *n * 10 + (uint64_t)(c - '0');
+    *n = *n > (INT64_MAX - 9) / 10 ? INT64_MAX : *n * 10 + (uint64_t)(c - '0');
   }
   return good;
 }
