@@ -154,8 +154,9 @@ static void private_func(sqlite3_context *ctx, int argc, sqlite3_value **argv) {
 ** of their bytes. */
 static int check_order(const bpe_model *m, failure *f) {
   bpe_info info;
+  work w = {.f = f};
   bpe_model_info(m, &info);
-  for (size_t i = 1; i < info.entry_count; i++) {
+  for (size_t i = 1; i < info.entry_count && !work_stopped(&w, 4); i++) {
     const bpe_token a = bpe_model_token(m, i - 1), b = bpe_model_token(m, i);
     if (a.id != b.id) continue;
     const int order = memcmp(a.bytes, b.bytes, a.len < b.len ? a.len : b.len);
@@ -163,7 +164,7 @@ static int check_order(const bpe_model *m, failure *f) {
       return fail(f, "tokens that share an id must come in order of their bytes: id %u", a.id);
     }
   }
-  return SQLITE_OK;
+  return f->rc;
 }
 
 static int next_id(job *j) {

@@ -189,7 +189,7 @@ static const char *json_name(bpe_buffer *b, const bpe_model *m, uint32_t id) {
   b->len = 0;
   doc_append_string(b, name.text, name.len);
   bpe_buffer_append(b, "", 1);
-  return b->bytes == NULL ? "" : (const char *)b->bytes;
+  return b->status != BPE_OK ? "" : (const char *)b->bytes;
 }
 
 static void add_template(writing *w, bool pair) {

@@ -111,15 +111,22 @@ static bpe_status go_on(importing *in, size_t units) {
   return pace_add(&in->pace, units, in->e);
 }
 
+uint8_t *import_scratch(importing *in, size_t n) {
+  const size_t least = n == 0 ? 1 : n;
+  if (!mem_grow(&in->alloc, (void **)&in->scratch, &in->scratch_cap, least, 1)) return NULL;
+  return in->scratch;
+}
+
 bpe_status import_find_joined(importing *in, size_t left, size_t right, size_t *out) {
   const import_entry *l = &in->tokens[left], *r = &in->tokens[right];
   const size_t len = (size_t)l->len + r->len;
   *out = in->n_tokens;
   if (len > UINT32_MAX) return BPE_OK; /* no token is so long */
-  if (!mem_grow(&in->alloc, (void **)&in->joined, &in->joined_cap, len, 1)) return set_nomem(in->e);
-  memcpy(in->joined, import_bytes(in, left), l->len);
-  memcpy(in->joined + l->len, import_bytes(in, right), r->len);
-  *out = import_find(in, in->joined, len);
+  uint8_t *joined = import_scratch(in, len);
+  if (joined == NULL) return set_nomem(in->e);
+  memcpy(joined, import_bytes(in, left), l->len);
+  memcpy(joined + l->len, import_bytes(in, right), r->len);
+  *out = import_find(in, joined, len);
   return go_on(in, TOKEN_WORK + len);
 }
 
@@ -325,7 +332,7 @@ static void import_clear(importing *in) {
   mem_free(&in->alloc, in->slab);
   mem_free(&in->alloc, in->by_bytes);
   mem_free(&in->alloc, in->by_id);
-  mem_free(&in->alloc, in->joined);
+  mem_free(&in->alloc, in->scratch);
 }
 
 static void add_entries(importing *in) {

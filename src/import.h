@@ -36,12 +36,14 @@ typedef struct importing {
   uint64_t *by_bytes, *by_id; /* owned; high half: hash, low half: index + 1 */
   size_t mask;
   uint32_t highest; /* id */
-  uint8_t *joined;  /* owned; scratch of import_find_joined */
-  size_t joined_cap;
+  uint8_t *scratch; /* owned; import_scratch */
+  size_t scratch_cap;
   pace pace; /* every token and merge counts its work here */
 } importing;
 
 const uint8_t *import_bytes(const importing *, size_t token);
+/* Room for n bytes until it is asked for again, or import_find_joined is; NULL: out of memory. */
+uint8_t *import_scratch(importing *, size_t n);
 /* Whether so many bytes more are few enough for the source. */
 bool import_has_room(const importing *, uint64_t len);
 /* Copies a token. Equal bytes or an equal id is BPE_BADMODEL naming both. */

@@ -10,27 +10,24 @@
 
 #include <string.h>
 
-static bpe_status read_token(importing *in, const doc_node *v, uint8_t *scratch) {
+static bpe_status read_token(importing *in, const doc_node *v) {
   quoted q;
   uint32_t id;
   size_t n;
   if (!doc_id(v, &id))
     return set_error(in->e, BPE_BADMODEL, v->offset, "id is no number below 2^32-1: %s",
                      quote_bytes(&q, v->key, v->key_len));
+  uint8_t *scratch = import_scratch(in, v->key_len);
+  if (scratch == NULL) return set_nomem(in->e);
   if (bytelevel_decode(v->key, v->key_len, scratch, &n))
     return import_token(in, scratch, n, id, BPE_TOKEN, 0, v->offset);
   return import_token(in, v->key, v->key_len, id, BPE_TOKEN, ENTRY_UNUSED, v->offset);
 }
 
 bpe_status import_gpt2_vocab(importing *in, const doc_node *tokens) {
-  size_t longest = 0;
-  for (const doc_node *v = tokens->first; v != NULL && !pace_stopped(&in->pace, 4); v = v->next)
-    if (v->key_len > longest) longest = v->key_len;
-  uint8_t *scratch = mem_new(&in->alloc, longest, 1);
-  bpe_status st = scratch == NULL ? set_nomem(in->e) : pace_add(&in->pace, 1, in->e);
+  bpe_status st = BPE_OK;
   for (const doc_node *v = tokens->first; v != NULL && st == BPE_OK; v = v->next)
-    st = read_token(in, v, scratch);
-  mem_free(&in->alloc, scratch);
+    st = read_token(in, v);
   return st;
 }
 
@@ -41,12 +38,12 @@ bpe_status import_named_merge(importing *in, uint32_t rank, const char *where, s
   const char *part[2] = {left, right};
   const size_t part_len[2] = {left_len, right_len};
   size_t token[2];
-  uint8_t bytes[4096];
   for (int i = 0; i < 2; i++) {
     size_t n = 0;
-    const bool ok =
-        part_len[i] <= sizeof bytes && bytelevel_decode(part[i], part_len[i], bytes, &n);
-    token[i] = ok && n > 0 ? import_find(in, bytes, n) : in->n_tokens;
+    uint8_t *bytes = import_scratch(in, part_len[i]);
+    if (bytes == NULL) return set_nomem(in->e);
+    const bool ok = bytelevel_decode(part[i], part_len[i], bytes, &n) && n > 0;
+    token[i] = ok ? import_find(in, bytes, n) : in->n_tokens;
     if (token[i] == in->n_tokens)
       return set_error(in->e, BPE_BADMODEL, at,
                        "%s %zu: merge of what is not in the vocabulary: %s", where, at,

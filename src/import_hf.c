@@ -69,7 +69,7 @@ static size_t unescape(const hf *h, const char *s, size_t len, uint8_t *out) {
   return n;
 }
 
-static bpe_status read_sp_token(hf *h, const doc_node *v, uint32_t id, uint8_t *scratch) {
+static bpe_status read_sp_token(hf *h, const doc_node *v, uint32_t id) {
   const int byte = fallback_byte(v->key, v->key_len);
   if (byte >= 0) {
     const uint8_t c = (uint8_t)byte;
@@ -77,23 +77,19 @@ static bpe_status read_sp_token(hf *h, const doc_node *v, uint32_t id, uint8_t *
   }
   if (h->spaces && memchr(v->key, ' ', v->key_len) != NULL) /* no text has spaces by then */
     return import_token(h->in, v->key, v->key_len, id, BPE_TOKEN, ENTRY_UNUSED, v->offset);
+  uint8_t *scratch = import_scratch(h->in, v->key_len);
+  if (scratch == NULL) return set_nomem(h->in->e);
   const size_t n = unescape(h, v->key, v->key_len, scratch);
   return import_token(h->in, scratch, n, id, BPE_TOKEN, 0, v->offset);
 }
 
 static bpe_status read_sp_vocab(hf *h, const doc_node *tokens) {
-  pace *const p = &h->in->pace;
-  size_t longest = 0;
-  for (const doc_node *v = tokens->first; v != NULL && !pace_stopped(p, 4); v = v->next)
-    if (v->key_len > longest) longest = v->key_len;
-  uint8_t *scratch = mem_new(&h->in->alloc, longest, 1);
-  bpe_status st = scratch == NULL ? set_nomem(h->in->e) : pace_add(p, 1, h->in->e);
+  bpe_status st = BPE_OK;
   for (const doc_node *v = tokens->first; v != NULL && st == BPE_OK; v = v->next) {
     uint32_t id;
     if (!doc_id(v, &id)) st = hf_refuse(h, v, "model.vocab", "id is no number below 2^32-1");
-    else st = read_sp_token(h, v, id, scratch);
+    else st = read_sp_token(h, v, id);
   }
-  mem_free(&h->in->alloc, scratch);
   if (st == BPE_OK && h->spaces && import_find(h->in, " ", 1) == h->in->n_tokens)
     return hf_refuse(h, tokens, "model.vocab", "no U+2581, which stands for spaces");
   return st;
@@ -103,10 +99,11 @@ static bpe_status read_sp_vocab(hf *h, const doc_node *tokens) {
 
 static bpe_status merge_sp(hf *h, uint32_t rank, const char *part[2], const size_t len[2]) {
   quoted q;
-  uint8_t bytes[4096];
   size_t token[2];
   for (int i = 0; i < 2; i++) {
-    const size_t n = len[i] > sizeof bytes ? 0 : unescape(h, part[i], len[i], bytes);
+    uint8_t *bytes = import_scratch(h->in, len[i]);
+    if (bytes == NULL) return set_nomem(h->in->e);
+    const size_t n = unescape(h, part[i], len[i], bytes);
     token[i] = n == 0 ? h->in->n_tokens : import_find(h->in, bytes, n);
     if (token[i] == h->in->n_tokens)
       return set_error(h->in->e, BPE_BADMODEL, rank,
@@ -351,10 +348,11 @@ static bool is_spelling(const hf *h, size_t at, const doc_node *content) {
 
 /* An added token that the vocabulary has too is one entry with both roles; its spelling is told
 ** where that is not its bytes. */
-static bpe_status add_token(hf *h, const doc_node *v, const doc_node *content, uint32_t id,
-                            uint8_t *scratch) {
+static bpe_status add_token(hf *h, const doc_node *v, const doc_node *content, uint32_t id) {
   size_t n = 0;
   importing *in = h->in;
+  uint8_t *scratch = import_scratch(in, content->len);
+  if (scratch == NULL) return set_nomem(in->e);
   const bpe_kind kind = hf_bool(v, "special", false) ? BPE_SPECIAL : BPE_ADDED;
   const unsigned flags = added_flags(h, v);
   if ((flags & ENTRY_LATE) && !h->late_is_plain)
@@ -384,28 +382,24 @@ static bpe_status add_token(hf *h, const doc_node *v, const doc_node *content, u
 static bpe_status read_added(hf *h, const doc_node *list) {
   if (list == NULL || list->kind == DOC_NULL) return BPE_OK;
   if (list->kind != DOC_ARRAY) return hf_refuse(h, list, "added_tokens", "is no array");
-  size_t longest = 0;
   bool all_late = !h->normalizes && list->first != NULL;
   for (const doc_node *v = list->first; v != NULL; v = v->next) {
     const doc_node *content = doc_get(v, "content");
     uint32_t id;
     if (!doc_has_kind(content, DOC_STRING) || content->len == 0 || !doc_id(doc_get(v, "id"), &id))
       return hf_refuse(h, v, "added_tokens", "entry without content and id");
-    if (content->len > longest) longest = content->len;
     const bpe_status st = pace_add(&h->in->pace, NODE_WORK, h->in->e);
     if (st != BPE_OK) return st;
     all_late = all_late && (added_flags(h, v) & ENTRY_LATE);
   }
   h->all_late = all_late;
   h->n_vocab = h->in->n_tokens;
-  uint8_t *scratch = mem_new(&h->in->alloc, longest, 1);
-  bpe_status st = scratch == NULL ? set_nomem(h->in->e) : check_names(h, list, false);
+  bpe_status st = check_names(h, list, false);
   for (const doc_node *v = list->first; v != NULL && st == BPE_OK; v = v->next) {
     uint32_t id = 0;
-    if (doc_id(doc_get(v, "id"), &id)) st = add_token(h, v, doc_get(v, "content"), id, scratch);
+    if (doc_id(doc_get(v, "id"), &id)) st = add_token(h, v, doc_get(v, "content"), id);
     if (st == BPE_OK) st = pace_add(&h->in->pace, NODE_WORK, h->in->e);
   }
-  mem_free(&h->in->alloc, scratch);
   return st == BPE_OK ? check_names(h, list, true) : st;
 }
 

@@ -40,7 +40,6 @@ static bpe_status read_special(importing *in, lines *l) {
 }
 
 static bpe_status read_merge(importing *in, size_t n, const char *line, size_t len, uint32_t rank) {
-  uint8_t bytes[1 << 12];
   uint32_t id[2];
   size_t part[2];
   const char *space = memchr(line, ' ', len);
@@ -54,7 +53,8 @@ static bpe_status read_merge(importing *in, size_t n, const char *line, size_t l
       return bad_line(in, n, "merge names an id that is not made yet");
   }
   const size_t l = in->tokens[part[0]].len, r = in->tokens[part[1]].len;
-  if (l + r > sizeof bytes) return bad_line(in, n, "token is longer than 4096 bytes");
+  uint8_t *bytes = import_scratch(in, l + r);
+  if (bytes == NULL) return set_nomem(in->e);
   memcpy(bytes, import_bytes(in, part[0]), l);
   memcpy(bytes + l, import_bytes(in, part[1]), r);
   if (import_find_id(in, 256 + rank) != in->n_tokens)

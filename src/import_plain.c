@@ -75,8 +75,7 @@ static bool is_repeated(importing *in, const doc_node *list, const doc_node *v,
 
 static bpe_status read_trained_merges(importing *in, const doc_node *list, const layout *at) {
   uint8_t rank_of[256];
-  uint8_t *joined = NULL;
-  size_t cap = 0, rank = 0;
+  size_t rank = 0;
   bpe_status st = BPE_OK;
   for (unsigned i = 0; i < 256; i++) rank_of[import_bytes(in, i)[0]] = (uint8_t)i;
   for (const doc_node *v = list->first; v != NULL && st == BPE_OK; v = v->next, rank++) {
@@ -97,7 +96,8 @@ static bpe_status read_trained_merges(importing *in, const doc_node *list, const
                      what, rank, (unsigned long long)in->most_bytes);
       break;
     }
-    if (!mem_grow(&in->alloc, (void **)&joined, &cap, n, 1)) {
+    uint8_t *joined = import_scratch(in, n);
+    if (joined == NULL) {
       st = set_nomem(in->e);
       break;
     }
@@ -112,7 +112,6 @@ static bpe_status read_trained_merges(importing *in, const doc_node *list, const
     st = import_token(in, joined, n, at->first_merge + (uint32_t)rank, BPE_TOKEN, 0, v->offset);
     if (st == BPE_OK) import_merge(in, (uint32_t)rank, l, r, in->n_tokens - 1);
   }
-  mem_free(&in->alloc, joined);
   return st;
 }
 
