@@ -172,22 +172,11 @@ static void stats_final(sqlite3_context *ctx) {
   failure f = {.name = "bpe_token_stats", .c = c};
   bpe_buffer b;
   if (!s || !s->call) return; /* S1, or failed */
-  bpe_buffer_init(&b, &c->alloc, (size_t)sqlite3_limit(c->db, SQLITE_LIMIT_LENGTH, -1));
+  result_begin(c, &b);
   write_stats(s, &b, &f);
   stats_clear(s);
-  if (f.rc != SQLITE_OK) {
-    bpe_buffer_clear(&b);
-    failure_to_context(&f, ctx);
-    return;
-  }
-  if (b.status == BPE_OK) {
-    result_buffer(ctx, &b);
-    sqlite3_result_subtype(ctx, JSON_SUBTYPE);
-    return;
-  }
-  if (b.status == BPE_NOMEM) sqlite3_result_error_nomem(ctx);
-  else sqlite3_result_error_toobig(ctx);
-  bpe_buffer_clear(&b);
+  if (result_end(ctx, c, &b, true, &f) != SQLITE_OK) failure_to_context(&f, ctx);
+  else sqlite3_result_subtype(ctx, JSON_SUBTYPE);
 }
 
 /* As in fn_encode.c. */

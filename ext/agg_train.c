@@ -240,15 +240,11 @@ static int finish(training *g, sqlite3_context *ctx, failure *f) {
   bpe_buffer b;
   bpe_status st = bpe_trainer_finish(g->trainer, &e, &m);
   if (st != BPE_OK) return fail_training(f, st, &e);
-  bpe_buffer_init(&b, &g->c->alloc, (size_t)sqlite3_limit(g->c->db, SQLITE_LIMIT_LENGTH, -1));
+  result_begin(g->c, &b);
   st = bpe_model_write(m, &e, &b);
   bpe_model_free(m);
-  if (st != BPE_OK) {
-    bpe_buffer_clear(&b);
-    return fail_status(f, st, &e);
-  }
-  sqlite3_result_blob64(ctx, b.bytes, b.len, sqlite3_free);
-  return SQLITE_OK;
+  if (st != BPE_OK) fail_status(f, st, &e);
+  return result_end(ctx, g->c, &b, false, f);
 }
 
 static void train_final(sqlite3_context *ctx) {

@@ -82,16 +82,6 @@ typedef struct conn {
 
 void conn_release(void *); /* xDestroy of every registration */
 
-/* ---- Answers that are bytes (result.c) ------------------------------------------------------ */
-
-/* An empty buffer, as long as SQLITE_LIMIT_LENGTH at most; to be given or dropped. */
-void result_begin(conn *, bpe_buffer *);
-void result_drop(conn *, bpe_buffer *);
-/* Makes it the result, TEXT or BLOB. */
-void result_give(sqlite3_context *, conn *, bpe_buffer *, bool as_text);
-/* Makes any buffer's bytes the result, as TEXT; its memory goes to SQLite. */
-void result_buffer(sqlite3_context *, bpe_buffer *);
-
 /* ---- Failures (errors.c) ------------------------------------------------------------------- */
 
 typedef struct failure {
@@ -121,6 +111,14 @@ void failure_clear(failure *);
 /* Bytes of a user fit for a message: well-formed, on one line, cut after SHOWN_BYTES. */
 enum { SHOWN_BYTES = 100, SHOWN_SIZE = SHOWN_BYTES + 8 };
 const char *shown(bytes, char out[SHOWN_SIZE]);
+
+/* ---- Answers that are bytes (result.c) ------------------------------------------------------ */
+
+/* An empty buffer, as long as SQLITE_LIMIT_LENGTH at most; result_end takes it back. */
+void result_begin(conn *, bpe_buffer *);
+/* Makes it the result, TEXT or BLOB, unless something failed, if only the buffer, which the failure
+** then says. Returns the failure's code. */
+int result_end(sqlite3_context *, conn *, bpe_buffer *, bool as_text, failure *);
 
 /* ---- Interrupts (interrupt.c) -------------------------------------------------------------- */
 
@@ -509,8 +507,8 @@ void cursor_status(cursor *, bpe_status, const bpe_error *, failure *);
 /* The walk over the input that the call's options ask for. */
 void cursor_walk(cursor *, bpe_walk **out, failure *);
 
-/* Bytes as TEXT, U+FFFD where they are malformed. */
-int result_repaired(sqlite3_context *, conn *, const void *text, size_t len);
+/* Bytes as the TEXT of a column, U+FFFD where they are malformed. Returns an SQLite code. */
+int result_repaired(const cursor *, sqlite3_context *, const void *text, size_t len);
 
 /* ---- What each file contributes to the tables of ext_main.c -------------------------------- */
 

@@ -51,17 +51,13 @@ static void run(sqlite3_context *ctx, int argc, sqlite3_value **argv, const char
   call *k = NULL;
   bpe_buffer b;
   if (value_is_null(argv[0])) return; /* D1 */
+  if (call_get(ctx, argc, argv, 1, as_text ? FOR_DECODE : FOR_DECODE_BLOB, &f, &k) != SQLITE_OK) {
+    failure_to_context(&f, ctx);
+  }
+  if (!k) return;
   result_begin(c, &b);
-  call_get(ctx, argc, argv, 1, as_text ? FOR_DECODE : FOR_DECODE_BLOB, &f, &k);
-  if (k && decode(argv[0], k, &f, &b) == SQLITE_OK && as_text) {
-    repair(c, k->opt.errors, &f, &b);
-  }
-  if (f.rc == SQLITE_OK && k) {
-    result_give(ctx, c, &b, as_text);
-  } else {
-    result_drop(c, &b);
-    if (f.rc != SQLITE_OK) failure_to_context(&f, ctx);
-  }
+  if (decode(argv[0], k, &f, &b) == SQLITE_OK && as_text) repair(c, k->opt.errors, &f, &b);
+  if (result_end(ctx, c, &b, as_text, &f) != SQLITE_OK) failure_to_context(&f, ctx);
   call_release(k);
 }
 

@@ -41,14 +41,9 @@ static void encode_func(sqlite3_context *ctx, int argc, sqlite3_value **argv) {
   bpe_buffer b;
   result_begin(c, &b);
   const bpe_status st = bpe_encode_json(k->tok->coder, text.data, text.len, &k->walk, &e, &b);
-  if (st == BPE_OK) {
-    result_give(ctx, c, &b, true);
-    sqlite3_result_subtype(ctx, JSON_SUBTYPE);
-  } else {
-    result_drop(c, &b);
-    fail_status(&f, st, &e);
-    failure_to_context(&f, ctx);
-  }
+  if (st != BPE_OK) fail_status(&f, st, &e);
+  if (result_end(ctx, c, &b, true, &f) != SQLITE_OK) failure_to_context(&f, ctx);
+  else sqlite3_result_subtype(ctx, JSON_SUBTYPE);
   call_release(k);
 }
 
@@ -74,7 +69,7 @@ static int pad(const call *k, bpe_buffer *b, failure *f) {
   const size_t len = (size_t)(o->pad_to - n) * size;
   if (len == 0) return SQLITE_OK;
   uint8_t *p = bpe_buffer_reserve(b, len);
-  if (!p) return fail_code(f, b->status == BPE_NOMEM ? SQLITE_NOMEM : SQLITE_TOOBIG);
+  if (!p) return fail_status(f, b->status, NULL);
   work w = {.f = f};
   for (size_t i = 0; i < len; i++) {
     if (work_stopped(&w, 1)) return f->rc;
@@ -102,12 +97,7 @@ static void encode_blob_func(sqlite3_context *ctx, int argc, sqlite3_value **arg
   } else if (k->opt.pad) {
     pad(k, &b, &f);
   }
-  if (f.rc == SQLITE_OK) {
-    result_give(ctx, c, &b, false);
-  } else {
-    result_drop(c, &b);
-    failure_to_context(&f, ctx);
-  }
+  if (result_end(ctx, c, &b, false, &f) != SQLITE_OK) failure_to_context(&f, ctx);
   call_release(k);
 }
 

@@ -35,16 +35,10 @@ static void export_func(sqlite3_context *ctx, int argc, sqlite3_value **argv) {
   if (t) {
     bpe_error e = {0};
     bpe_buffer b;
-    bpe_buffer_init(&b, &c->alloc, (size_t)sqlite3_limit(c->db, SQLITE_LIMIT_LENGTH, -1));
+    result_begin(c, &b);
     const bpe_status st = bpe_export(t->model, (const char *)format.data, format.len, &e, &b);
-    if (st != BPE_OK) {
-      bpe_buffer_clear(&b);
-      fail_status(&f, st, &e);
-    } else if (is_binary(format)) {
-      sqlite3_result_blob64(ctx, b.bytes, b.len, sqlite3_free);
-    } else {
-      result_buffer(ctx, &b);
-    }
+    if (st != BPE_OK) fail_status(&f, st, &e);
+    result_end(ctx, c, &b, !is_binary(format), &f);
   }
   if (f.rc != SQLITE_OK) failure_to_context(&f, ctx);
   tokenizer_release(t);

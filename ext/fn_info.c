@@ -140,11 +140,12 @@ static void debug_func(sqlite3_context *ctx, int argc, sqlite3_value **argv) {
   (void)argc;
   (void)argv;
   conn *c = sqlite3_user_data(ctx);
+  failure f = {.name = "bpe_debug", .c = c};
   char pcre2[64];
   bool jit;
   bpe_buffer b;
   bpe_pcre2_version(pcre2, &jit);
-  bpe_buffer_init(&b, &c->alloc, (size_t)sqlite3_limit(c->db, SQLITE_LIMIT_LENGTH, -1));
+  result_begin(c, &b);
   bpe_buffer_append(&b, "{", 1);
   add_text(&b, "version", BPE_VERSION);
   add_text(&b, "sqlite", sqlite3_libversion());
@@ -158,13 +159,7 @@ static void debug_func(sqlite3_context *ctx, int argc, sqlite3_value **argv) {
   add_text(&b, "options", SANITIZERS[0] ? LINKAGE " sanitize=" SANITIZERS : LINKAGE);
   add_tokenizers(&b, c);
   bpe_buffer_append(&b, "}", 1);
-  if (b.status == BPE_OK) {
-    result_buffer(ctx, &b);
-    return;
-  }
-  if (b.status == BPE_NOMEM) sqlite3_result_error_nomem(ctx);
-  else sqlite3_result_error_toobig(ctx);
-  bpe_buffer_clear(&b);
+  if (result_end(ctx, c, &b, true, &f) != SQLITE_OK) failure_to_context(&f, ctx);
 }
 
 /* bpe_resolve is not DETERMINISTIC: what a name means may be stored or removed at any time.

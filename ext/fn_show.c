@@ -181,15 +181,10 @@ static void run(sqlite3_context *ctx, int argc, sqlite3_value **argv, const char
   if (!call_begin(ctx, argc, argv, 1, FOR_SHOW, &f, &k, &text)) return; /* W1 */
   bpe_error e = {0};
   bpe_buffer b;
-  bpe_buffer_init(&b, &c->alloc, (size_t)sqlite3_limit(c->db, SQLITE_LIMIT_LENGTH, -1));
+  result_begin(c, &b);
   const bpe_status st = show(k, s, text, &f, &e, &b);
-  if (st == BPE_OK) {
-    result_buffer(ctx, &b);
-  } else {
-    bpe_buffer_clear(&b);
-    fail_status(&f, st, &e);
-    failure_to_context(&f, ctx);
-  }
+  if (st != BPE_OK) fail_status(&f, st, &e);
+  if (result_end(ctx, c, &b, true, &f) != SQLITE_OK) failure_to_context(&f, ctx);
   call_release(k);
 }
 

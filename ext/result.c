@@ -5,9 +5,9 @@
 ** is handed over as it is.
 **
 **     bpe_buffer b;
-**     result_begin(c, &b);            ... fill it ...
-**     if (failed) result_drop(c, &b);
-**     else result_give(ctx, c, &b, true);
+**     result_begin(c, &b);
+**     ... fill it, or record a failure ...
+**     if (result_end(ctx, c, &b, true, &f) != SQLITE_OK) failure_to_context(&f, ctx);
 */
 #include "ext.h"
 
@@ -22,7 +22,7 @@ void result_begin(conn *c, bpe_buffer *b) {
   b->limit = (size_t)sqlite3_limit(c->db, SQLITE_LIMIT_LENGTH, -1);
 }
 
-void result_drop(conn *c, bpe_buffer *b) {
+static void drop(conn *c, bpe_buffer *b) {
   if (b->cap <= KEPT && c->kept.bytes == NULL && b->bytes != NULL) {
     b->len = 0;
     b->status = BPE_OK;
@@ -35,27 +35,29 @@ void result_drop(conn *c, bpe_buffer *b) {
 /* SQLite copies a text that does not end with a NUL as soon as it is a result, which of a large one
 ** takes a while and twice the memory. So it gets one, and is told by a length of -1, which it
 ** finds out itself again; where the text has a NUL inside, its length must be said. */
-void result_buffer(sqlite3_context *ctx, bpe_buffer *b) {
+static void give_text(sqlite3_context *ctx, bpe_buffer *b) {
   uint8_t *end = bpe_buffer_reserve(b, 1);
   if (end) *end = 0;
-  if (!b->bytes) {
-    sqlite3_result_text(ctx, "", 0, SQLITE_STATIC);
-  } else if (end && b->len < INT32_MAX && !memchr(b->bytes, 0, b->len)) {
+  if (end && b->len < INT32_MAX && !memchr(b->bytes, 0, b->len)) {
     sqlite3_result_text(ctx, (const char *)b->bytes, -1, sqlite3_free);
   } else {
     sqlite3_result_text64(ctx, (const char *)b->bytes, b->len, sqlite3_free, SQLITE_UTF8);
   }
 }
 
-void result_give(sqlite3_context *ctx, conn *c, bpe_buffer *b, bool as_text) {
-  if (b->cap <= KEPT) {
+int result_end(sqlite3_context *ctx, conn *c, bpe_buffer *b, bool as_text, failure *f) {
+  if (b->status != BPE_OK) fail_status(f, b->status, NULL);
+  if (f->rc != SQLITE_OK) {
+    drop(c, b);
+  } else if (b->cap <= KEPT) {
     const char *text = b->len == 0 ? "" : (const char *)b->bytes; /* NULL would be a NULL */
     if (as_text) sqlite3_result_text64(ctx, text, b->len, SQLITE_TRANSIENT, SQLITE_UTF8);
     else sqlite3_result_blob64(ctx, text, b->len, SQLITE_TRANSIENT);
-    result_drop(c, b);
+    drop(c, b);
   } else if (as_text) {
-    result_buffer(ctx, b);
+    give_text(ctx, b);
   } else {
     sqlite3_result_blob64(ctx, b->bytes, b->len, sqlite3_free);
   }
+  return f->rc;
 }

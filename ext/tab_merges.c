@@ -41,7 +41,7 @@ static int merges_column(cursor *base, sqlite3_context *ctx, int column) {
   case RIGHT: sqlite3_result_int64(ctx, merge.right); break;
   case ID: sqlite3_result_int64(ctx, merge.id); break;
   case TOKEN: sqlite3_result_blob64(ctx, token.bytes, token.len, SQLITE_TRANSIENT); break;
-  case TEXT: return result_repaired(ctx, cursor_conn(base), token.bytes, token.len);
+  case TEXT: return result_repaired(base, ctx, token.bytes, token.len);
   case COUNT:
     if (merge.count > 0) sqlite3_result_int64(ctx, (sqlite3_int64)merge.count);
     break;

@@ -45,7 +45,7 @@ static int pieces_column(cursor *base, sqlite3_context *ctx, int column) {
   switch (column) {
   case SEQ: sqlite3_result_int64(ctx, base->row); break;
   case PIECE: sqlite3_result_blob64(ctx, piece, len, SQLITE_TRANSIENT); break;
-  case TEXT: return result_repaired(ctx, cursor_conn(base), piece, len);
+  case TEXT: return result_repaired(base, ctx, piece, len);
   case START: sqlite3_result_int64(ctx, (sqlite3_int64)cur->piece.start); break;
   case STOP: sqlite3_result_int64(ctx, (sqlite3_int64)cur->piece.stop); break;
   }

@@ -371,7 +371,8 @@ static int json_column(const tokenizers_cursor *cur, conn *c, sqlite3_context *c
   bpe_info info = {0};
   bpe_buffer b;
   if (cur->model) bpe_model_info(cur->model, &info);
-  bpe_buffer_init(&b, &c->alloc, (size_t)sqlite3_limit(c->db, SQLITE_LIMIT_LENGTH, -1));
+  if (column == STATS && !cur->fault && info.stats_len == 0) return SQLITE_OK; /* NULL */
+  result_begin(c, &b);
   if (column == SPECIAL_TOKENS) {
     special_tokens(cur->model, &b, f);
   } else if (column == BOS) {
@@ -385,13 +386,7 @@ static int json_column(const tokenizers_cursor *cur, conn *c, sqlite3_context *c
   } else {
     bpe_buffer_append(&b, info.stats, info.stats_len);
   }
-  if (f->rc == SQLITE_OK && b.status == BPE_OK && b.len > 0) {
-    result_buffer(ctx, &b);
-    return SQLITE_OK;
-  }
-  if (b.status != BPE_OK) fail_status(f, b.status, NULL);
-  bpe_buffer_clear(&b);
-  return f->rc;
+  return result_end(ctx, c, &b, true, f);
 }
 
 static int model_column(tokenizers_cursor *cur, catalogue *t, sqlite3_context *ctx, int column,

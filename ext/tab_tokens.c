@@ -128,7 +128,7 @@ static int tokens_column(cursor *base, sqlite3_context *ctx, int column) {
   case SEQ: sqlite3_result_int64(ctx, base->row); break;
   case ID: sqlite3_result_int64(ctx, cur->ids[cur->at]); break;
   case TOKEN: sqlite3_result_blob64(ctx, token->bytes, token->len, SQLITE_TRANSIENT); break;
-  case TEXT: return result_repaired(ctx, cursor_conn(base), token->bytes, token->len);
+  case TEXT: return result_repaired(base, ctx, token->bytes, token->len);
   case START: sqlite3_result_int64(ctx, (sqlite3_int64)cur->start); break;
   case STOP: sqlite3_result_int64(ctx, (sqlite3_int64)cur->stop); break;
   case CHAR_START: sqlite3_result_int64(ctx, cur->char_start); break;

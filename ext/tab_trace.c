@@ -50,11 +50,11 @@ static void trace_next(cursor *base, failure *f) {
 }
 
 static int result_ids(const cursor *cur, sqlite3_context *ctx, const uint32_t *ids, size_t n) {
-  const conn *c = cursor_conn(cur);
+  conn *c = cursor_conn(cur);
   failure f = table_failure(cur->base.pVtab);
   work w = {.f = &f};
   bpe_buffer b;
-  bpe_buffer_init(&b, &c->alloc, (size_t)sqlite3_limit(c->db, SQLITE_LIMIT_LENGTH, -1));
+  result_begin(c, &b);
   bpe_buffer_append(&b, "[", 1);
   for (size_t i = 0; i < n && b.status == BPE_OK && !work_stopped(&w, 16); i++) {
     if (i > 0) bpe_buffer_append(&b, ",", 1);
@@ -62,18 +62,8 @@ static int result_ids(const cursor *cur, sqlite3_context *ctx, const uint32_t *i
     else bpe_buffer_append_decimal(&b, ids[i]);
   }
   bpe_buffer_append(&b, "]", 1);
-  if (f.rc != SQLITE_OK) {
-    bpe_buffer_clear(&b);
-    return failure_to_vtab(&f, cur->base.pVtab);
-  }
-  if (b.status != BPE_OK) {
-    const int rc = b.status == BPE_NOMEM ? SQLITE_NOMEM : SQLITE_TOOBIG;
-    bpe_buffer_clear(&b);
-    return rc;
-  }
-  result_buffer(ctx, &b);
-  sqlite3_result_subtype(ctx, JSON_SUBTYPE);
-  return SQLITE_OK;
+  if (result_end(ctx, c, &b, true, &f) == SQLITE_OK) sqlite3_result_subtype(ctx, JSON_SUBTYPE);
+  return failure_to_vtab(&f, cur->base.pVtab);
 }
 
 static void result_id(sqlite3_context *ctx, uint32_t id) {

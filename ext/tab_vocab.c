@@ -148,7 +148,7 @@ static int vocab_column(cursor *base, sqlite3_context *ctx, int column) {
   switch (column) {
   case ID: sqlite3_result_int64(ctx, token.id); break;
   case TOKEN: sqlite3_result_blob64(ctx, token.bytes, token.len, SQLITE_TRANSIENT); break;
-  case TEXT: return result_repaired(ctx, cursor_conn(base), token.bytes, token.len);
+  case TEXT: return result_repaired(base, ctx, token.bytes, token.len);
   case SPECIAL: sqlite3_result_int(ctx, token.kind != BPE_TOKEN); break;
   case LENGTH: sqlite3_result_int64(ctx, (sqlite3_int64)token.len); break;
   }

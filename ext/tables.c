@@ -253,23 +253,20 @@ void cursor_walk(cursor *cur, bpe_walk **out, failure *f) {
   if (st != BPE_OK) fail_status(f, st, &e);
 }
 
-int result_repaired(sqlite3_context *ctx, conn *c, const void *text, size_t len) {
+int result_repaired(const cursor *cur, sqlite3_context *ctx, const void *text, size_t len) {
+  conn *c = cursor_conn(cur);
+  failure f = table_failure(cur->base.pVtab);
   bpe_error e = {0};
-  bool valid;
+  bpe_buffer b;
+  bool valid = false;
   bpe_status st = bpe_utf8_check(&c->alloc, text, len, &e, &valid);
-  if (st == BPE_STOPPED) return c->stopped_by;
   if (valid) {
     sqlite3_result_text64(ctx, text, len, SQLITE_TRANSIENT, SQLITE_UTF8);
     return SQLITE_OK;
   }
-  bpe_buffer b;
-  const int limit = sqlite3_limit(c->db, SQLITE_LIMIT_LENGTH, -1);
-  bpe_buffer_init(&b, &c->alloc, (size_t)limit);
-  st = bpe_utf8_repair(text, len, BPE_REPAIR_REPLACE, &e, &b);
-  if (st != BPE_OK) {
-    bpe_buffer_clear(&b);
-    return st == BPE_STOPPED ? c->stopped_by : st == BPE_NOMEM ? SQLITE_NOMEM : SQLITE_TOOBIG;
-  }
-  result_buffer(ctx, &b);
-  return SQLITE_OK;
+  result_begin(c, &b);
+  if (st == BPE_OK) st = bpe_utf8_repair(text, len, BPE_REPAIR_REPLACE, &e, &b);
+  if (st != BPE_OK) fail_status(&f, st, &e);
+  result_end(ctx, c, &b, true, &f);
+  return failure_to_vtab(&f, cur->base.pVtab);
 }
