@@ -36,29 +36,52 @@ bool value_bytes(sqlite3_value *v, bytes *out) {
   return data || (is_blob && len == 0);
 }
 
-static int unpack(bytes packed, int width, failure *f, uint32_t **ids, size_t *n) {
-  const size_t size = (size_t)width / 8;
-  if (packed.len % size != 0) {
-    return fail(f, "packed ids end inside an id: %lld bytes are no multiple of %d",
-                (long long)packed.len, (int)size);
+/* ---- Packed ids ---------------------------------------------------------------------------- */
+
+static int take_packed(bytes blob, size_t size, failure *f, packed *out) {
+  *out = (packed){blob.data, blob.len / size, size};
+  if (blob.len % size == 0) return SQLITE_OK;
+  return fail(f, "packed ids end inside an id: %lld bytes are no multiple of %d",
+              (long long)blob.len, (int)size);
+}
+
+int value_packed(sqlite3_value *v, sqlite3_value *width, failure *f, packed *out) {
+  bytes blob;
+  sqlite3_int64 bits = 32;
+  if (sqlite3_value_type(v) != SQLITE_BLOB) {
+    return fail(f, "ids must be a packed BLOB, not %s", value_type_name(v));
   }
-  const size_t count = packed.len / size;
-  *ids = sqlite3_malloc64((sqlite3_uint64)count * sizeof **ids + 1);
+  if (!value_bytes(v, &blob)) return fail_code(f, SQLITE_NOMEM);
+  if (width) bits = sqlite3_value_type(width) == SQLITE_INTEGER ? sqlite3_value_int64(width) : 0;
+  if (bits != 16 && bits != 32) return fail(f, "width must be 16 or 32");
+  return take_packed(blob, (size_t)bits / 8, f, out);
+}
+
+uint32_t packed_id(const packed *ids, size_t i) {
+  const uint8_t *p = ids->data + i * ids->size;
+  const uint32_t id = p[0] | (uint32_t)p[1] << 8;
+  return ids->size == 2 ? id : id | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+static int unpack(bytes blob, int width, failure *f, uint32_t **ids, size_t *n) {
+  packed from;
+  if (take_packed(blob, (size_t)width / 8, f, &from) != SQLITE_OK) return f->rc;
+  *ids = sqlite3_malloc64((sqlite3_uint64)from.n * sizeof **ids + 1);
   if (!*ids) return fail_code(f, SQLITE_NOMEM);
   work w = {.f = f};
-  for (size_t i = 0; i < count; i++) {
+  for (size_t i = 0; i < from.n; i++) {
     if (work_stopped(&w, 2)) return f->rc;
-    const uint8_t *p = packed.data + i * size;
-    uint32_t id = p[0] | (uint32_t)p[1] << 8;
-    if (size == 4) id |= (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+    const uint32_t id = packed_id(&from, i);
     (*ids)[i] = id;
     if (id == BPE_NONE) {
       return fail(f, "id %u at position %lld is not an id", id, (long long)i);
     }
   }
-  *n = count;
+  *n = from.n;
   return SQLITE_OK;
 }
+
+/* ---- Ids in JSON --------------------------------------------------------------------------- */
 
 /* The ids of a JSON array as they arrive. */
 typedef struct id_list {

@@ -148,8 +148,14 @@ int value_ids(sqlite3_value *, int width, failure *, uint32_t **ids, size_t *n);
 int value_limit(sqlite3_value *, uint64_t least, failure *, uint64_t *out);
 /* The bytes text[start .. stop) of a value as TEXT, or BLOB if it is one (fn_budget.c). */
 void result_part(sqlite3_context *, sqlite3_value *, bytes text, size_t start, size_t stop);
-/* A BLOB of packed ids, and the bytes of one; width NULL: 32 bits (fn_ids.c). */
-int value_packed(sqlite3_value *blob, sqlite3_value *width, failure *, bytes *out, size_t *size);
+/* Packed ids: n of them, little-endian, `size` bytes each. */
+typedef struct packed {
+  const uint8_t *data;
+  size_t n, size;
+} packed;
+/* A BLOB of packed ids; width, in bits, NULL: 32. */
+int value_packed(sqlite3_value *blob, sqlite3_value *width, failure *, packed *out);
+uint32_t packed_id(const packed *, size_t i);
 
 /* ---- JSON (json.c) ------------------------------------------------------------------------- */
 
@@ -243,7 +249,6 @@ typedef struct schema_object {
   bytes name, text; /* text: from the name on */
 } schema_object;
 
-bool schema_next(const char **at, schema_object *out); /* *at NULL: the first */
 /* *bad is the first object that the schema does not have as schema.sql makes it, or is empty. */
 int schema_check(conn *, const char *schema, failure *, schema_object *bad);
 int schema_create(conn *, const char *schema, failure *);

@@ -12,25 +12,6 @@
 */
 #include "ext.h"
 
-/* The width argument, if there is one, and the number of ids. */
-int value_packed(sqlite3_value *blob, sqlite3_value *width, failure *f, bytes *out, size_t *size) {
-  *size = 4;
-  *out = (bytes){.data = (const uint8_t *)""};
-  if (sqlite3_value_type(blob) != SQLITE_BLOB) {
-    return fail(f, "ids must be a packed BLOB, not %s", value_type_name(blob));
-  }
-  if (!value_bytes(blob, out)) return fail_code(f, SQLITE_NOMEM);
-  if (width) {
-    const sqlite3_int64 bits =
-        sqlite3_value_type(width) == SQLITE_INTEGER ? sqlite3_value_int64(width) : 0;
-    if (bits != 16 && bits != 32) return fail(f, "width must be 16 or 32");
-    *size = (size_t)bits / 8;
-  }
-  if (out->len % *size == 0) return SQLITE_OK;
-  return fail(f, "packed ids end inside an id: %lld bytes are no multiple of %d",
-              (long long)out->len, (int)*size);
-}
-
 static bool any_null(int argc, sqlite3_value **argv) {
   for (int i = 0; i < argc; i++) {
     if (value_is_null(argv[i])) return true;
@@ -40,11 +21,10 @@ static bool any_null(int argc, sqlite3_value **argv) {
 
 static void length_func(sqlite3_context *ctx, int argc, sqlite3_value **argv) {
   failure f = {.name = "bpe_ids_length", .c = sqlite3_user_data(ctx)};
-  bytes packed;
-  size_t size;
+  packed ids;
   if (any_null(argc, argv)) return; /* I1 */
-  if (value_packed(argv[0], argc > 1 ? argv[1] : NULL, &f, &packed, &size) == SQLITE_OK) {
-    sqlite3_result_int64(ctx, (sqlite3_int64)(packed.len / size));
+  if (value_packed(argv[0], argc > 1 ? argv[1] : NULL, &f, &ids) == SQLITE_OK) {
+    sqlite3_result_int64(ctx, (sqlite3_int64)ids.n);
   } else {
     failure_to_context(&f, ctx);
   }
@@ -64,20 +44,19 @@ static int take_number(sqlite3_value *v, const char *name, failure *f, uint64_t 
 
 static void slice_func(sqlite3_context *ctx, int argc, sqlite3_value **argv) {
   failure f = {.name = "bpe_ids_slice", .c = sqlite3_user_data(ctx)};
-  bytes packed;
-  size_t size;
+  packed ids;
   uint64_t from, n;
   if (any_null(argc, argv)) return; /* I1 */
-  if (value_packed(argv[0], argc > 3 ? argv[3] : NULL, &f, &packed, &size) != SQLITE_OK ||
+  if (value_packed(argv[0], argc > 3 ? argv[3] : NULL, &f, &ids) != SQLITE_OK ||
       take_number(argv[1], "from", &f, &from) != SQLITE_OK ||
       take_number(argv[2], "n", &f, &n) != SQLITE_OK) {
     failure_to_context(&f, ctx);
     return;
   }
-  const uint64_t all = packed.len / size;
-  if (from > all) from = all;
-  if (n > all - from) n = all - from;
-  sqlite3_result_blob64(ctx, packed.data + (size_t)from * size, n * size, SQLITE_TRANSIENT);
+  if (from > ids.n) from = ids.n;
+  if (n > ids.n - from) n = ids.n - from;
+  const uint8_t *first = ids.data + (size_t)from * ids.size;
+  sqlite3_result_blob64(ctx, first, n * ids.size, SQLITE_TRANSIENT);
 }
 
 /* INNOCUOUS: they depend on nothing but their arguments. */

@@ -155,7 +155,7 @@ static void explain(reading *r) {
   shown((bytes){(const uint8_t *)text, len}, r->why);
 }
 
-/* J5: where something begins after the root that is no white space; text.len if nothing does. */
+/* Where something begins after the root that is no white space; text.len if nothing does. */
 static size_t find_garbage(reading *r, bytes text) {
   size_t i = r->root_end;
   if (i == 0) return text.len; /* no array, no object: what it is was for the handler to judge */
@@ -180,7 +180,7 @@ static int hex_value(const uint8_t *p) {
   return value;
 }
 
-/* J4: whether there is one, and where. */
+/* Whether there is one, and where. */
 static bool find_lone_surrogate(reading *r, bytes text, size_t *offset) {
   for (size_t i = 0; i + 1 < text.len && !work_stopped(&r->work, 1); i++) {
     if (text.data[i] != '\\') continue;

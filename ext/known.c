@@ -45,7 +45,8 @@ static int compare(const known_list *k, int number, int schema, bytes name) {
   return x->name.len < name.len ? -1 : 1;
 }
 
-static bool add(known_list *k, int schema, bytes name) {
+/* The one that k->n does not count yet. */
+static bool set_next(known_list *k, int schema, bytes name) {
   if (k->n == INT32_MAX / 2 || !grow((void **)&k->list, k->n, sizeof *k->list) ||
       !grow((void **)&k->sorted, k->n, sizeof *k->sorted)) {
     return false;
@@ -68,7 +69,7 @@ int known_number(known_list *k, const char *schema, bytes name) {
     if (c < 0) low = middle + 1;
     else high = middle;
   }
-  if (!add(k, in, name)) return -1;
+  if (!set_next(k, in, name)) return -1;
   memmove(k->sorted + low + 1, k->sorted + low, (size_t)(k->n - low) * sizeof *k->sorted);
   k->sorted[low] = k->n;
   return k->n++;

@@ -35,7 +35,8 @@ extern const char bpe_schema_sql[];
 
 static const char create[] = "CREATE ", unless[] = "IF NOT EXISTS ";
 
-bool schema_next(const char **at, schema_object *out) {
+/* *at NULL: the first. */
+static bool schema_next(const char **at, schema_object *out) {
   const char *p = *at ? *at : bpe_schema_sql;
   while ((p = strstr(p, create)) != NULL && p != bpe_schema_sql && p[-1] != '\n') p++;
   if (!p) return false;

@@ -16,8 +16,8 @@ enum { BY_SEQ = 1 << MAX_ARGUMENTS };
 
 typedef struct ids_cursor {
   cursor base;
-  bytes packed; /* of the argument's copy */
-  size_t size, stop;
+  packed ids; /* of the argument's copy */
+  size_t stop;
 } ids_cursor;
 
 static void ids_plan(sqlite3_index_info *info, int n_argv) {
@@ -44,8 +44,8 @@ static void narrow(ids_cursor *cur, sqlite3_value *seq) {
 
 static void ids_start(cursor *base, int idx_num, sqlite3_value *key, failure *f) {
   ids_cursor *cur = (ids_cursor *)base;
-  if (value_packed(base->args[0], base->args[1], f, &cur->packed, &cur->size) != SQLITE_OK) return;
-  cur->stop = cur->packed.len / cur->size;
+  if (value_packed(base->args[0], base->args[1], f, &cur->ids) != SQLITE_OK) return;
+  cur->stop = cur->ids.n;
   if (idx_num & BY_SEQ) narrow(cur, key);
 }
 
@@ -56,12 +56,9 @@ static void ids_next(cursor *base, failure *f) {
 
 static int ids_column(cursor *base, sqlite3_context *ctx, int column) {
   const ids_cursor *cur = (const ids_cursor *)base;
-  const uint8_t *p = cur->packed.data + (size_t)base->row * cur->size;
-  uint32_t id = p[0] | (uint32_t)p[1] << 8;
-  if (cur->size == 4) id |= (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
   switch (column) {
   case SEQ: sqlite3_result_int64(ctx, base->row); break;
-  case ID: sqlite3_result_int64(ctx, id); break;
+  case ID: sqlite3_result_int64(ctx, packed_id(&cur->ids, (size_t)base->row)); break;
   case WIDTH: sqlite3_result_int(ctx, 32); break;
   }
   return SQLITE_OK;

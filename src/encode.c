@@ -2,7 +2,7 @@
 ** loops over it.
 **
 **     text      "Hi <|endoftext|>there"
-**     special_next    finds          |<|endoftext|>|        when the caller allows it
+**     special_find    finds          |<|endoftext|>|        when the caller allows it
 **     split_next      |Hi| |                        |there|
 **     piece_ids       [13347] [220]  [100257]       [19041]
 **
