@@ -228,6 +228,10 @@ void builder_name(bpe_builder *b, uint32_t id, const char *text, size_t len) {
   m->names[m->n_names++] = (model_name){id, (uint32_t)len, copy};
 }
 
+bool builder_is_whole(const bpe_builder *b) {
+  return !failed(b) && b->m->v.whole;
+}
+
 void builder_chars(bpe_builder *b) {
   if (!failed(b)) b->m->v.chars = true;
 }

@@ -236,6 +236,7 @@ bpe_status import_special(importing *in, const char *name, size_t len, uint32_t 
       return set_error(in->e, BPE_BADMODEL, where,
                        "special token has id %lu in the vocabulary, not %lu: %s",
                        (unsigned long)t->id, (unsigned long)id, quote_bytes(&q, name, len));
+    t->ordinary = t->kind == BPE_TOKEN && !(t->flags & ENTRY_UNUSED);
     t->kind = BPE_SPECIAL;
     t->flags &= (uint8_t)~ENTRY_UNUSED;
     return BPE_OK;
@@ -335,11 +336,17 @@ static void import_clear(importing *in) {
   mem_free(&in->alloc, in->scratch);
 }
 
+/* A special token that text becomes as well, if the options do not let it be one: as part of
+** merges, as the byte that they begin with, or as a piece that is kept whole. */
+static bool is_text_too(const importing *in, const import_entry *t) {
+  return t->merges || (t->ordinary && (t->len == 1 || builder_is_whole(in->b)));
+}
+
 static void add_entries(importing *in) {
   for (size_t k = 0; k < in->n_tokens && !builder_failed(in->b); k++) {
     const import_entry *t = &in->tokens[k];
     unsigned flags = t->flags;
-    if (t->kind != BPE_TOKEN && t->merges) flags |= ENTRY_MERGES;
+    if (t->kind != BPE_TOKEN && is_text_too(in, t)) flags |= ENTRY_MERGES;
     bpe_builder_token(in->b, t->id, (bpe_kind)t->kind, import_bytes(in, k), t->len);
     for (unsigned f = 1; f <= flags; f <<= 1)
       if (flags & f) builder_flag(in->b, t->id, f);

@@ -20,6 +20,7 @@ typedef struct import_entry {
   uint8_t kind;   /* bpe_kind */
   uint8_t flags;  /* entry_flag */
   bool merges;    /* some merge names it */
+  bool ordinary;  /* it was a token of text before it became special or added */
 } import_entry;
 
 typedef struct importing {

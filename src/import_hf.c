@@ -363,15 +363,17 @@ static bpe_status add_token(hf *h, const doc_node *v, const doc_node *content, u
   bpe_status st = check_id(h, content, id, at);
   if (st == BPE_OK && !in_vocab) st = import_token(in, scratch, n, id, kind, flags, v->offset);
   const bool merges = in_vocab && !(in->tokens[at].flags & ENTRY_UNUSED);
-  if (st == BPE_OK && in_vocab && is_spelling(h, at, content))
+  const bool respelled = in_vocab && is_spelling(h, at, content);
+  if (st == BPE_OK && respelled)
     st = h->byte_level ? import_respell(in, at, content->text, content->len)
                        : import_respell(in, at, scratch, n);
   if (st != BPE_OK) return st;
   if (!in_vocab) at = in->n_tokens - 1;
   import_entry *t = &in->tokens[at];
-  /* What merging begins with goes on being that; outside the vocabulary it never was. */
+  /* What text becomes goes on being that; outside the vocabulary it never was. */
   const uint8_t *s = import_bytes(in, at);
   t->merges |= merges && (t->len == 1 || (!h->byte_level && utf8_length(s, t->len) == t->len));
+  t->ordinary = merges && !respelled;
   t->kind = (uint8_t)kind;
   t->flags = (uint8_t)flags;
   if (t->len != content->len || memcmp(s, content->text, content->len) != 0)

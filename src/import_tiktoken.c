@@ -20,7 +20,7 @@
 #include <string.h>
 
 /* Bytes of a token: keeps the quadratic search below short for any file. */
-enum { LONGEST = 4096 };
+enum { LONGEST = USUALLY(4096, 256) };
 
 /* Units of work: of a line besides its bytes, of a look for a token, of a part that is moved. */
 enum { LINE_WORK = 8, FIND_WORK = 32, MOVE_WORK = 1 };
@@ -47,10 +47,12 @@ static bpe_status read_line(importing *in, size_t n, const char *line, size_t le
   rank = word;
   while (rank < len && is_blank(line[rank])) rank++;
   uint32_t id;
-  if (word > (size_t)(LONGEST + 2) / 3 * 4)
-    return set_error(in->e, BPE_TOOBIG, n, "token of more than %d bytes in line %zu", LONGEST, n);
-  if (!base64_decode(line, word, bytes, &n_bytes) || !parse_id(line + rank, len - rank, &id))
+  const bool fits = word <= (size_t)(LONGEST + 2) / 3 * 4;
+  if (fits &&
+      (!base64_decode(line, word, bytes, &n_bytes) || !parse_id(line + rank, len - rank, &id)))
     return bad_line(in, n, whole, whole_len);
+  if (!fits || n_bytes > LONGEST)
+    return set_error(in->e, BPE_TOOBIG, n, "token of more than %d bytes in line %zu", LONGEST, n);
   return import_token(in, bytes, n_bytes, id, BPE_TOKEN, 0, n);
 }
 

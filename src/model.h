@@ -65,6 +65,7 @@ void builder_flag(bpe_builder *, uint32_t id, unsigned flag);
 void builder_name(bpe_builder *, uint32_t id, const char *text, size_t len);
 /* Merging begins with characters. */
 void builder_chars(bpe_builder *);
+bool builder_is_whole(const bpe_builder *);
 void builder_strip_left(bpe_builder *, uint32_t n);
 void builder_normalizer(bpe_builder *, normalizer *); /* moved; not on failure: freed */
 /* Records a failure of the caller's, to be reported by bpe_builder_finish. */

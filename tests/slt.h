@@ -78,7 +78,7 @@ typedef enum sort_mode { SORT_NONE, SORT_ROWS, SORT_VALUES, SORT_DEFAULT } sort_
 /* A condition of skipif and onlyif, parsed. */
 typedef enum condition_kind {
   IF_SQLITE, IF_OTHER_DB, IF_VERSION, IF_UTF16, IF_BIGENDIAN, IF_ASAN, IF_VALGRIND, IF_STATIC,
-  IF_NOEXT, IF_OOM, IF_FEATURE
+  IF_NOEXT, IF_OOM, IF_SMALL, IF_FEATURE
 } condition_kind;
 
 typedef struct condition {

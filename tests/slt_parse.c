@@ -32,7 +32,7 @@
 **                                          is skipped where SQLite was built without them
 **     skipif|onlyif CONDITION              the next record or directive; conditions are
 **       sqlite, mysql.., sqlite<3.41 (< <= = >= > !=), utf16, bigendian, asan, valgrind, static,
-**       noext, oom, option:ENABLE_FTS5
+**       noext, oom, small (-DBPE_SMALL), option:ENABLE_FTS5
 **     connection NAME [readonly] [noext]   made when new, and current from here on
 **     reopen                               closes the current connection and opens it again
 **     db memory|file|wal|utf16le|utf16be   everything closed, a fresh database
@@ -332,7 +332,8 @@ static bool parse_condition(const char *args, pool *p, command *out, text *why) 
   } words[] = {{"sqlite", IF_SQLITE},       {"mysql", IF_OTHER_DB},      {"mssql", IF_OTHER_DB},
                {"oracle", IF_OTHER_DB},     {"postgresql", IF_OTHER_DB}, {"utf16", IF_UTF16},
                {"bigendian", IF_BIGENDIAN}, {"asan", IF_ASAN},           {"valgrind", IF_VALGRIND},
-               {"static", IF_STATIC},       {"noext", IF_NOEXT},         {"oom", IF_OOM}};
+               {"static", IF_STATIC},       {"noext", IF_NOEXT},         {"oom", IF_OOM},
+               {"small", IF_SMALL}};
   static const char *const operators[] = {"<", "<=", "=", ">=", ">", "!=", NULL};
   const char *word = next_word(&args, p);
   if (!word) return refuse(why, "no condition", NULL);

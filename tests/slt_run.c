@@ -289,6 +289,14 @@ static bool is_static(void) {
 #endif
 }
 
+static bool is_small(void) {
+#ifdef BPE_SMALL
+  return true;
+#else
+  return false;
+#endif
+}
+
 static bool is_utf16(const session *s) {
   return strncmp(s->db_kind, "utf16", 5) == 0 ||
          (s->set->encoding && strncmp(s->set->encoding, "utf16", 5) == 0);
@@ -307,6 +315,7 @@ static bool holds(const session *s, const condition *c) {
   case IF_STATIC: return is_static();
   case IF_NOEXT: return s->set->extension == NULL;
   case IF_OOM: return s->set->oom != OOM_OFF;
+  case IF_SMALL: return is_small();
   case IF_FEATURE: return sqlite3_compileoption_used(c->feature) != 0;
   }
   return false;
