@@ -284,7 +284,9 @@ static bool take_key(building *b, bytes key) {
   }
   for (const json_value *v = object->first; v; v = v->next) {
     if (v->key.len == key.len && memcmp(v->key.data, key.data, key.len) == 0) {
-      fail(b->f, "option is given twice: %s", shown(key, text));
+      const bytes in = object->key; /* of an option that is an object itself */
+      fail(b->f, "option is given twice: %.*s%s%s", (int)in.len,
+           in.len ? (const char *)in.data : "", in.len ? "." : "", shown(key, text));
       return false;
     }
   }

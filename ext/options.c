@@ -131,7 +131,8 @@ static bool whole_number(const json_value *v, uint64_t *n) {
   for (size_t i = 0; i < v->text.len && good; i++) {
     const uint8_t c = v->text.data[i];
     good = c >= '0' && c <= '9';
-    *n = *n > (INT64_MAX - 9) / 10 ? INT64_MAX : *n * 10 + (uint64_t)(c - '0');
+    const uint64_t digit = c - (uint64_t)'0';
+    *n = *n > (INT64_MAX - digit) / 10 ? INT64_MAX : *n * 10 + digit;
   }
   return good;
 }

@@ -219,17 +219,20 @@ typedef struct offers {
   int n, seen;
 } offers;
 
+/* What an edit counts beside the distance, which decides among equals. */
+enum { EDIT = LONGEST_OFFER + 1 };
+
 /* Puts the candidate in its place if it is near enough; of equals the first stays first. A part
 ** is as near as one edit, the same letters in another case are nearer. */
 static void consider(offers *o, const char *candidate, size_t c_len) {
   const char *name = (const char *)o->wanted.data;
   const size_t len = o->wanted.len;
   if (len > LONGEST_OFFER || c_len > LONGEST_OFFER) return;
-  size_t cost = distance(name, len, candidate, c_len);
+  const size_t edits = distance(name, len, candidate, c_len);
   const bool part = (len >= MIN_PART && occurs(name, len, candidate, c_len)) ||
                     (c_len >= MIN_PART && occurs(candidate, c_len, name, len));
-  if (part && cost > 0) cost = 1;
-  if (!part && cost > (len < 9 ? len / 3 : 3)) return;
+  if (!part && edits > (len < 9 ? len / 3 : 3)) return;
+  const size_t cost = (part && edits > 1 ? 1 : edits) * EDIT + edits;
   for (int i = 0; i < o->n; i++) { /* the same name in another schema */
     if (memcmp(o->names[i], candidate, c_len) == 0 && o->names[i][c_len] == 0) return;
   }
@@ -267,7 +270,8 @@ static bool consider_stored(void *ctx, int schema, bytes name) {
 }
 
 static int no_such_tokenizer(offers *o, const char *problem, failure *f) {
-  while (o->n > 1 && o->costs[o->n - 1] > o->costs[0] + 1) o->n--; /* far beside the nearest */
+  /* Not what is far beside the nearest. */
+  while (o->n > 1 && o->costs[o->n - 1] / EDIT > o->costs[0] / EDIT + 1) o->n--;
   char object[SHOWN_SIZE];
   shown(o->wanted, object);
   switch (o->n) {
