@@ -54,7 +54,8 @@ static void put_step(page *p, const step *s) {
   }
 }
 
-/* The well-formed runs of a text in a form; what is malformed stays. */
+/* The well-formed runs of a text in a form; what is malformed stays. One ends before U+11A7, which
+** utf8proc takes for a trailing consonant and loses; it composes with nothing. */
 static void apply_form(const page *in, unsigned form, page *out) {
   static const int options[] = {UTF8PROC_COMPOSE, UTF8PROC_DECOMPOSE,
                                 UTF8PROC_COMPOSE | UTF8PROC_COMPAT,
@@ -64,6 +65,7 @@ static void apply_form(const page *in, unsigned form, page *out) {
     while (end < in->len) {
       const size_t k = bpe_utf8_next(in->at + end, in->len - end);
       if (!bpe_utf8_valid(in->at + end, k)) break;
+      if (end > i && k == 3 && memcmp(in->at + end, "\xe1\x86\xa7", 3) == 0) break;
       end += k;
     }
     if (end > i) {
