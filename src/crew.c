@@ -367,8 +367,14 @@ static bpe_status read_here(crew *c, const uint8_t *text, size_t len, uint64_t w
   return read_row(c, &c->reader, e);
 }
 
-/* Between two ASCII letters, before the space: every named pattern ends a piece there, whatever
-** is left and right of it. */
+/* Whether rows may be cut at is_cut: not by a regex, even one that has a scanner. */
+static bool may_cut(const crew *c) {
+  const bpe_pattern *p = c->o.pattern;
+  return !c->o.keep_rows && p->scan != NULL && !p->is_regex;
+}
+
+/* Between two ASCII letters, before the space: every named pattern but "none" ends a piece there,
+** whatever is left and right of it. */
 static bool is_cut(const uint8_t *s, size_t i) {
   const uint8_t a = s[i - 1] | 0x20, b = s[i + 1] | 0x20;
   return s[i] == ' ' && a >= 'a' && a <= 'z' && b >= 'a' && b <= 'z';
@@ -410,9 +416,8 @@ bpe_status crew_add(crew *c, const uint8_t *text, size_t len, uint64_t weight, u
                     bpe_error *e) {
   if (c->n_to_start == 0 && c->filling == NULL) return read_here(c, text, len, weight, place, e);
   if (len <= LONG_ROW) return add_to_batch(c, text, len, weight, place, e);
-  if (c->o.keep_rows || c->o.pattern->scan == NULL)
-    return read_here(c, text, len, weight, place, e);
-  return add_parts(c, text, len, weight, place, e);
+  return may_cut(c) ? add_parts(c, text, len, weight, place, e)
+                    : read_here(c, text, len, weight, place, e);
 }
 
 /* ---- Beginning and end --------------------------------------------------------------------- */

@@ -7,8 +7,8 @@
 ** and the sums do not depend on who counted what. While all batches are taken the owner counts
 ** too; with no workers it is all there is, and no thread is ever made.
 **
-**     row  row  row ...           long row: cut where every named pattern cuts, "a| b"
-**      |    |    |                  |
+**     row  row  row ...           long row: cut where every named scanner cuts, "a| b";
+**      |    |    |                  |         with a regex or "none" the owner reads it whole
 **     [ batch ] [ batch ]  -->  worker's table --> total     (owner's rows: straight to total)
 */
 #ifndef CREW_H

@@ -333,6 +333,8 @@ int main(void) {
   check_crew("cl100k", false, 50000, 1500000, 300000); /* rows that are cut */
   check_crew("whitespace", false, 500, 200000, 300000);
   check_crew("none", false, 500, 150000, 300000);
+  check_crew("\\p{N}", true, 50000, 1500000, 300000); /* scanners, but rows are not cut */
+  check_crew("\\p{N}+", true, 50000, 200000, 300000);
   check_crew(" ?\\w+|\\s+|.", true, 100000, 20000, 300000);
   check_crew("(?:(a)|[b-z])*|\\s", true, 1000, 100000, 95000); /* matches too deep for a worker */
   check_crew_stops();
