@@ -188,8 +188,7 @@ static bpe_status start_worker(crew *c, worker *w, bpe_error *e) {
   w->guard.real = c->alloc;
   w->reader.rules = &c->o.rules;
   w->reader.pattern = c->o.pattern;
-  w->reader.stop = cancelled;
-  w->reader.stop_ctx = c;
+  reader_set_stop(&w->reader, cancelled, c);
   bpe_status st = BPE_OK;
   if (w->table.slots == NULL) st = count_init(&w->table, &c->alloc, WORKER_PIECES, WORKER_BYTES, e);
   if (st == BPE_OK && c->o.pattern->scan == NULL && w->pattern == NULL) st = own_pattern(w, e);
@@ -257,11 +256,9 @@ static bpe_status help(crew *c, worker *w, bpe_error *e) {
   guard_release(&w->guard);
   bpe_status st = empty_table(c, &w->table, e);
   if (st != BPE_OK || !w->wants_memory) return st;
-  w->reader.stop = c->o.stop;
-  w->reader.stop_ctx = c->o.stop_ctx;
+  reader_set_stop(&w->reader, c->o.stop, c->o.stop_ctx);
   st = read_row(c, &w->reader, e);
-  w->reader.stop = cancelled;
-  w->reader.stop_ctx = c;
+  reader_set_stop(&w->reader, cancelled, c);
   w->in_row = false;
   if (st == BPE_OK) w->batch->done++;
   return st;
@@ -394,11 +391,12 @@ static size_t part_end(const uint8_t *s, size_t at, size_t end, pace *p) {
 /* A long row: its stretches between special tokens are cut into parts that are rows like any. */
 static bpe_status add_parts(crew *c, const uint8_t *text, size_t len, uint64_t weight,
                             uint64_t place, bpe_error *e) {
-  reader r = {.rules = &c->o.rules, .stop = c->o.stop, .stop_ctx = c->o.stop_ctx};
+  reader r = {.rules = &c->o.rules};
   bpe_error own = {.status = BPE_OK};
   pace p = {.stop = c->o.stop, .ctx = c->o.stop_ctx};
   bpe_status st = BPE_OK;
   size_t at, end;
+  reader_set_stop(&r, c->o.stop, c->o.stop_ctx);
   reader_begin(&r, text, len, weight, place);
   while (st == BPE_OK && reader_stretch(&r, &at, &end, &own)) {
     while (at < end && st == BPE_OK) {
@@ -433,8 +431,7 @@ bpe_status crew_new(const bpe_alloc *a, const crew_options *o, bpe_error *e, cre
   atomic_init(&c->cancel, 0);
   c->reader.rules = &c->o.rules;
   c->reader.pattern = o->pattern;
-  c->reader.stop = o->stop;
-  c->reader.stop_ctx = o->stop_ctx;
+  reader_set_stop(&c->reader, o->stop, o->stop_ctx);
   bpe_status st = count_init(&c->total, a, FIRST_PIECES, FIRST_BYTES, e);
   if (st == BPE_OK && o->n_workers > 0) {
     c->pool = pool_new(a, o->n_workers);

@@ -285,8 +285,7 @@ bpe_status bpe_walk_start(bpe_walk *w, const void *text, size_t len, const bpe_w
   w->late_finder = w->finder == NULL ? NULL : special_late(w->finder);
   w->asked = 0;
   w->phase = PHASE_DONE; /* until everything below went well */
-  w->split.stop = w->options.stop;
-  w->split.stop_ctx = w->options.stop_ctx;
+  split_set_stop(&w->split, w->options.stop, w->options.stop_ctx);
   w->normal.stop = w->options.stop;
   w->normal.stop_ctx = w->options.stop_ctx;
   if (w->options.document && m->bos.n + m->eos.n == 0)

@@ -16,6 +16,12 @@ void reader_begin(reader *r, const uint8_t *text, size_t len, uint64_t weight, u
   r->split.at = r->split.end = 0;
 }
 
+void reader_set_stop(reader *r, int (*stop)(void *ctx), void *ctx) {
+  r->stop = stop;
+  r->stop_ctx = ctx;
+  split_set_stop(&r->split, stop, ctx);
+}
+
 void reader_clear(reader *r) {
   split_clear(&r->split);
 }
@@ -120,8 +126,6 @@ read_end reader_run(reader *r, count_table *t, bpe_error *e) {
       set_error(e, own.status, own.offset, "%s", own.text);
       return READ_FAILED;
     }
-    r->split.stop = r->stop;
-    r->split.stop_ctx = r->stop_ctx;
     if (split_start(&r->split, r->pattern, r->text, from, to, e) != BPE_OK) return READ_FAILED;
   }
 }

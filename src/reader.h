@@ -27,7 +27,7 @@ typedef enum read_end {
   READ_FAILED
 } read_end;
 
-/* Zero it, set the first three, clear it at the end. */
+/* Zero it, set the first two and, if anyone is to be asked, reader_set_stop; clear it at the end. */
 typedef struct reader {
   const reader_rules *rules;
   const bpe_pattern *pattern; /* this reader's own: matching may need memory of its allocator */
@@ -44,6 +44,8 @@ typedef struct reader {
   pace pace;             /* of the piece at hand, where that is long */
 } reader;
 
+/* Who is asked about stopping from now on, in the row under way too. */
+void reader_set_stop(reader *, int (*stop)(void *ctx), void *ctx);
 void reader_begin(reader *, const uint8_t *text, size_t len, uint64_t weight, uint64_t base);
 read_end reader_run(reader *, count_table *, bpe_error *);
 /* Bytes of the piece that was at hand when reader_run said READ_FULL. */

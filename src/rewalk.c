@@ -30,8 +30,7 @@ bpe_status rewalk_init(rewalk *r, bpe_coder *c, const bpe_walk_options *o, const
   r->finder = o->allowed != NULL ? o->allowed : m->added;
   r->pattern = pattern_of(m, o);
   r->known = known != NULL ? known : &r->own;
-  r->split.stop = o->stop;
-  r->split.stop_ctx = o->stop_ctx;
+  split_set_stop(&r->split, o->stop, o->stop_ctx);
   return rewalk_is_plain(m, o) ? BPE_OK : bpe_walk_new(c, e, &r->walk);
 }
 

@@ -113,6 +113,18 @@ bpe_status bpe_pattern_new(const bpe_alloc *a, const char *text, size_t len, boo
   return BPE_OK;
 }
 
+void split_set_stop(splitter *sp, int (*stop)(void *ctx), void *ctx) {
+  sp->stop = stop;
+  sp->stop_ctx = ctx;
+  if (sp->match != NULL) regex_match_stop(sp->match, stop, ctx);
+  for (size_t i = 0; i < sp->n_levels; i++) {
+    splitter *level = &sp->levels[i]; /* which has none itself */
+    level->stop = stop;
+    level->stop_ctx = ctx;
+    if (level->match != NULL) regex_match_stop(level->match, stop, ctx);
+  }
+}
+
 static bpe_status start_one(splitter *sp, const bpe_pattern *p, const uint8_t *text, size_t from,
                             size_t to, bpe_error *e) {
   if (p->regex != NULL && sp->match_of != p) {
@@ -121,8 +133,8 @@ static bpe_status start_one(splitter *sp, const bpe_pattern *p, const uint8_t *t
     const bpe_status st = regex_match_new(p->regex, e, &sp->match);
     if (st != BPE_OK) return st;
     sp->match_of = p;
+    regex_match_stop(sp->match, sp->stop, sp->stop_ctx);
   }
-  if (p->regex != NULL) regex_match_stop(sp->match, sp->stop, sp->stop_ctx);
   sp->pattern = p;
   sp->text = text;
   sp->at = sp->base = sp->well_start = sp->well_end = from;
@@ -148,12 +160,10 @@ static bpe_status start_levels(splitter *sp, const bpe_pattern *p, const uint8_t
     sp->levels = levels;
     sp->n_levels = p->n_chain;
     sp->alloc = p->alloc;
+    split_set_stop(sp, sp->stop, sp->stop_ctx);
   }
   for (size_t i = 0; i < p->n_chain; i++) {
-    splitter *level = &sp->levels[i];
-    level->stop = sp->stop;
-    level->stop_ctx = sp->stop_ctx;
-    const bpe_status st = start_one(level, p->chain[i], text, from, i == 0 ? to : from, e);
+    const bpe_status st = start_one(&sp->levels[i], p->chain[i], text, from, i == 0 ? to : from, e);
     if (st != BPE_OK) return st;
   }
   return BPE_OK;

@@ -40,7 +40,7 @@ typedef struct splitter {
   size_t match_start, match_stop; /* regex: the next match, valid when >= at */
   regex_match *match;             /* owned; made for match_of */
   const bpe_pattern *match_of;
-  int (*stop)(void *ctx); /* as in bpe_walk_options */
+  int (*stop)(void *ctx); /* as in bpe_walk_options; split_set_stop changes it */
   void *stop_ctx;
   struct splitter *levels; /* owned; one for each pattern of a chain, over a piece of the last */
   size_t n_levels;
@@ -48,6 +48,8 @@ typedef struct splitter {
   size_t ends[SPLIT_BATCH];
 } splitter;
 
+/* Who is asked about stopping from now on, in the stretch under way too; NULL: nobody. */
+void split_set_stop(splitter *, int (*stop)(void *ctx), void *ctx);
 bpe_status split_start(splitter *, const bpe_pattern *, const uint8_t *text, size_t from, size_t to,
                        bpe_error *);
 /* Finds the ends of the next pieces, one at least, when those found before are used up: n > next

@@ -1,6 +1,11 @@
 /* unit_count.c - the table of pieces, the reader that fills it, and the crew of threads. */
+#if !defined(_POSIX_C_SOURCE)
+#define _POSIX_C_SOURCE 200809L /* nanosleep */
+#endif
 #include "../src/crew.h"
 #include "../src/pool.h"
+
+#include <time.h>
 
 #include "unit.h"
 
@@ -288,6 +293,55 @@ static void check_crew_stops(void) {
   free(x.bytes);
 }
 
+/* Memory, and whether the question to stop is answered yes: once much of it was asked for. The first
+** answer comes late, so that a worker has begun with what is there. */
+typedef struct watched {
+  bool much, asked;
+} watched;
+
+static void *watched_resize(void *ctx, void *p, size_t n) {
+  watched *w = ctx;
+  if (n >= (size_t)4 << 20) w->much = true;
+  return unit_alloc.resize(unit_alloc.ctx, p, n);
+}
+
+static int had_much(void *ctx) {
+  const struct timespec late = {.tv_nsec = 100000000};
+  watched *w = ctx;
+  if (!w->asked) (void)nanosleep(&late, NULL);
+  w->asked = true;
+  return w->much;
+}
+
+/* A match that is too deep for a worker is made for it by the owner, who can be stopped then, too:
+** before the next attempt in the row, and not behind it. */
+static void check_help_stops(void) {
+  enum { DEEP = 40000, FLAT = 110000, ROWS = 3, BEFORE = 6 };
+  watched w = {false, false};
+  const bpe_alloc a = {.resize = watched_resize, .ctx = &w};
+  static const char deepest[] = "(?:(a)|b)*c|x|y| ";
+  bpe_pattern *p;
+  CHECK(bpe_pattern_new(&a, deepest, sizeof deepest - 1, true, NULL, &p) == BPE_OK);
+  const crew_options o = {.n_workers = 1, .pattern = p, .stop = had_much, .stop_ctx = &w};
+  uint8_t *deep = malloc(DEEP), *flat = malloc(FLAT);
+  bpe_error e = {.status = BPE_OK};
+  crew *c;
+  if (deep == NULL || flat == NULL) abort();
+  for (size_t i = 0; i < FLAT; i++) flat[i] = (uint8_t)("xy "[i % 3]);
+  for (size_t i = 0; i < DEEP; i++) deep[i] = i < BEFORE ? flat[i] : (uint8_t)("ab"[i % 2]);
+  bpe_status st = crew_new(&a, &o, &e, &c);
+  if (st == BPE_OK) st = crew_add(c, deep, DEEP, 1, 0, &e);
+  for (size_t i = 0; i < ROWS && st == BPE_OK; i++)
+    st = crew_add(c, flat, FLAT, 1, DEEP + i * FLAT, &e);
+  if (st == BPE_OK) st = crew_finish(c, &e);
+  CHECK(st == BPE_STOPPED && e.offset >= BEFORE);
+  CHECK(unit_says(&e, BPE_STOPPED, e.offset, "interrupted"));
+  crew_free(c);
+  bpe_pattern_free(p);
+  free(deep);
+  free(flat);
+}
+
 /* A regex that gives up does so on every thread with the same words. */
 static void check_crew_fails(void) {
   text x = make_text(1500000, 1000, 300000);
@@ -338,6 +392,7 @@ int main(void) {
   check_crew(" ?\\w+|\\s+|.", true, 100000, 20000, 300000);
   check_crew("(?:(a)|[b-z])*|\\s", true, 1000, 100000, 95000); /* matches too deep for a worker */
   check_crew_stops();
+  check_help_stops();
   check_crew_fails();
   check_crew_memory();
   return unit_summary();

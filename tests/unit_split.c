@@ -202,6 +202,40 @@ static void check_stopping(void) {
   free(text);
 }
 
+static int never(void *asked) {
+  (*(int *)asked)++;
+  return 0;
+}
+
+static int always(void *asked) {
+  (*(int *)asked)++;
+  return 1;
+}
+
+/* Another who is asked from now on, in the middle of a stretch, whatever the pattern is made of. */
+static void check_other_stop(void) {
+  static const char *const names[] = {"[a-z]", "[\"none\",{\"regex\":\"[a-z]\"}]",
+                                      "[{\"regex\":\"[a-z]\"},\"none\"]"};
+  for (int i = 0; i < 3; i++) {
+    int first = 0, second = 0;
+    bpe_pattern *p = pattern_of(names[i], i == 0);
+    splitter sp = {.stop = never, .stop_ctx = &first};
+    if (p == NULL) return;
+    CHECK_EQ_INT(split_start(&sp, p, (const uint8_t *)"abcd", 0, 4, NULL), BPE_OK);
+    CHECK_EQ_INT(split_next(&sp, NULL), BPE_OK);
+    split_set_stop(&sp, never, &second);
+    CHECK_EQ_INT(split_next(&sp, NULL), BPE_OK);
+    CHECK(first == 1 && second == 1);
+    split_set_stop(&sp, always, &second);
+    CHECK_EQ_INT(split_next(&sp, NULL), BPE_STOPPED);
+    split_set_stop(&sp, NULL, NULL);
+    CHECK_EQ_INT(split_next(&sp, NULL), BPE_OK);
+    CHECK(sp.at == 3 && first == 1 && second == 2);
+    split_clear(&sp);
+    bpe_pattern_free(p);
+  }
+}
+
 static void check_limit(void) {
   static const char text[] = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!";
   bpe_pattern *p = pattern_of("(a|aa)+(a|aa)+(a|aa)+$", true);
@@ -225,6 +259,7 @@ int main(void) {
   check_changing_patterns();
   check_large();
   check_stopping();
+  check_other_stop();
   check_limit();
   return unit_summary();
 }
