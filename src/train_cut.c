@@ -2,9 +2,11 @@
 **
 ** The first k merges of a training are what training to k merges gives. What the ids look like is
 ** read off the model: 256 single bytes in one run of ids, merges whose results rise from one by
-** one in the order they were learned, special tokens in one run before, between or behind; any
-** other model was not made by training and is refused. Where training ended early, because nothing
-** was left to merge, all sizes up to the one asked for then give the model as it is.
+** one in the order they were learned, special tokens in one run before, between or behind, and of
+** these alone BOS and EOS. Each token, taken as one piece, merges to itself, and nothing else is
+** said of any token or of the text. Any other model was not made by training and is refused. Where
+** training ended early, because nothing was left to merge, all sizes up to the one asked for then
+** give the model as it is.
 **
 **     specials | bytes | merges         bytes | merges | specials
 **     the same   the same   the first k              the first k, specials moved down
@@ -23,12 +25,21 @@ static bool is_run(const vocab *v, bpe_kind kind, uint32_t from, uint32_t n, pac
   return true;
 }
 
+/* Whether tokens say more than their bytes and kind, or text is changed: no training makes that. */
+static bool has_extras(const bpe_model *m) {
+  return m->alters || m->v.any_flags != 0 || m->v.chars || m->v.whole;
+}
+
+static bool are_specials(const id_list *list, const shape *s) {
+  for (size_t i = 0; i < list->n; i++)
+    if (list->ids[i] < s->specials || list->ids[i] - s->specials >= s->n_specials) return false;
+  return true;
+}
+
 /* Every id has one entry, and the kinds stand as training puts them. */
 static bool find_shape(const bpe_model *m, shape *s, pace *p) {
   const vocab *v = &m->v;
-  if (m->normalizer != NULL || v->whole || v->n_entries != v->n_dense ||
-      v->n_entries < 256 + v->n_merges)
-    return false;
+  if (has_extras(m) || v->n_entries != v->n_dense || v->n_entries < 256 + v->n_merges) return false;
   const uint32_t n = (uint32_t)v->n_entries, merges = (uint32_t)v->n_merges;
   *s = (shape){.n_specials = n - 256 - merges, .n_merges = merges};
   const uint32_t first = v->entries[0].kind == BPE_SPECIAL ? s->n_specials : 0;
@@ -37,13 +48,15 @@ static bool find_shape(const bpe_model *m, shape *s, pace *p) {
   s->merges = first + 256 + (between ? s->n_specials : 0);
   s->specials = first != 0 ? 0 : between ? 256 : 256 + merges;
   if (!is_run(v, BPE_TOKEN, first, 256, p) || !is_run(v, BPE_TOKEN, s->merges, merges, p) ||
-      !is_run(v, BPE_SPECIAL, s->specials, s->n_specials, p))
+      !is_run(v, BPE_SPECIAL, s->specials, s->n_specials, p) || !are_specials(&m->bos, s) ||
+      !are_specials(&m->eos, s))
     return false;
   for (uint32_t i = 0; i < 256; i++)
-    if (v->entries[first + i].len != 1) return false;
+    if (v->entries[first + i].len != 1 || !vocab_direct(v, first + i)) return false;
   for (uint32_t r = 0; r < merges && !pace_stopped(p, 4); r++) {
     const vocab_merge *x = &v->merges[r];
-    if (x->id != s->merges + r || x->left >= x->id || x->right >= x->id) return false;
+    if (x->id != s->merges + r || x->left >= x->id || x->right >= x->id || !vocab_direct(v, x->id))
+      return false;
   }
   return true;
 }

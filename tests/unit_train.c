@@ -2,6 +2,7 @@
 ** that were reported against other trainers. unit_train_run.c has how a training runs.
 */
 #include "../src/count.h"
+#include "../src/model.h"
 
 #include "unit_training.h"
 
@@ -403,6 +404,74 @@ static void check_cut_refused(void) {
   bpe_model_free(m);
 }
 
+/* What no training says, beside a vocabulary that one could have made. */
+enum extra {
+  EXTRA_NONE,
+  EXTRA_LSTRIP,
+  EXTRA_RSTRIP,
+  EXTRA_WORD,
+  EXTRA_LATE,
+  EXTRA_MERGES,
+  EXTRA_UNUSED,
+  EXTRA_NAME,
+  EXTRA_STRIP_LEFT,
+  EXTRA_NORMALIZER,
+  EXTRA_WHOLE,
+  EXTRA_CHARS,
+  EXTRA_BOS,
+  EXTRA_EOS,
+  EXTRA_OUT_OF_REACH, /* a token that its bytes do not merge to */
+  EXTRA_TWICE,        /* of one byte, two tokens */
+  N_EXTRAS
+};
+
+static void add_extra(bpe_builder *b, enum extra x) {
+  static const struct {
+    uint32_t id;
+    unsigned flag;
+  } flags[] = {[EXTRA_LSTRIP] = {259, ENTRY_LSTRIP}, [EXTRA_RSTRIP] = {259, ENTRY_RSTRIP},
+               [EXTRA_WORD] = {259, ENTRY_WORD},     [EXTRA_LATE] = {259, ENTRY_LATE},
+               [EXTRA_MERGES] = {259, ENTRY_MERGES}, [EXTRA_UNUSED] = {'z', ENTRY_UNUSED}};
+  normalizer *n = NULL;
+  if (x != EXTRA_NONE && x <= EXTRA_UNUSED) builder_flag(b, flags[x].id, flags[x].flag);
+  if (x == EXTRA_NAME) builder_name(b, 259, "<t>", 3);
+  if (x == EXTRA_STRIP_LEFT) builder_strip_left(b, 1);
+  if (x == EXTRA_WHOLE) bpe_builder_whole(b);
+  if (x == EXTRA_CHARS) builder_chars(b);
+  if (x == EXTRA_BOS) bpe_builder_bos(b, 'a');
+  if (x == EXTRA_EOS) bpe_builder_eos(b, 258);
+  if (x != EXTRA_NORMALIZER) return;
+  CHECK(normalizer_new(&unit_alloc, NULL, &n) == BPE_OK);
+  CHECK(normalizer_add_form(n, "nfc", 3, NULL) == BPE_OK);
+  builder_normalizer(b, n);
+}
+
+static void check_cut_extras(void) {
+  for (int x = EXTRA_NONE; x < N_EXTRAS; x++) {
+    bpe_builder *b = bpe_builder_new(&unit_alloc);
+    bpe_builder_pattern(b, "gpt2", 4, false);
+    for (uint32_t c = 0; c < 256; c++) {
+      const uint8_t byte = (uint8_t)(x == EXTRA_TWICE && c == 'y' ? 'x' : c);
+      bpe_builder_token(b, c, BPE_TOKEN, &byte, 1);
+    }
+    bpe_builder_grow(b, 'a', 'b', 256);
+    bpe_builder_grow(b, 'b', 'c', 257);
+    if (x == EXTRA_OUT_OF_REACH) bpe_builder_grow(b, 'a', 257, 258);
+    else bpe_builder_grow(b, 256, 'c', 258);
+    unit_special(b, 259, "<s>");
+    bpe_builder_bos(b, 259);
+    add_extra(b, (enum extra)x);
+    bpe_model *m = unit_finish(b), *cut = NULL;
+    bpe_error e = {.status = BPE_OK};
+    const bpe_status st = bpe_model_cut(m, 258, &e, &cut);
+    if (!CHECK_EQ_INT(st, x == EXTRA_NONE ? BPE_OK : BPE_MISUSE)) printf("  extra %d\n", x);
+    CHECK(x == EXTRA_NONE ||
+          unit_says(&e, BPE_MISUSE, 0, "only a trained tokenizer can be cut to a size"));
+    bpe_model_free(cut);
+    bpe_model_free(m);
+  }
+}
+
 /* Training that ran out of pairs would have given the same for every size up to the one asked
 ** for; what is cut down to less is not such a training. */
 static void check_cut_above(void) {
@@ -491,6 +560,7 @@ int main(void) {
   check_options();
   check_sticky();
   check_cut_refused();
+  check_cut_extras();
   check_cut_above();
   check_cut_places();
   check_special_limit();
