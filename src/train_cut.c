@@ -6,7 +6,8 @@
 ** these alone BOS and EOS. Each token, taken as one piece, merges to itself, and nothing else is
 ** said of any token or of the text. Any other model was not made by training and is refused. Where
 ** training ended early, because nothing was left to merge, all sizes up to the one asked for then
-** give the model as it is.
+** give the model as it is. The stats go along: they are those of the training, whose size is added
+** as cut_from, once, however often its result is cut.
 **
 **     specials | bytes | merges         bytes | merges | specials
 **     the same   the same   the first k              the first k, specials moved down
@@ -61,32 +62,44 @@ static bool find_shape(const bpe_model *m, shape *s, pace *p) {
   return true;
 }
 
-/* The figures of the whole, marked as such. */
-static void cut_stats(const bpe_model *m, bpe_builder *to, bpe_error *e) {
+/* What the figures of a training tell. Text that is no JSON object tells nothing. */
+typedef struct figures {
+  bool any, empty; /* there is an object; it has no keys */
+  bool cut;        /* it tells already of the size before the first cut, which is to stay */
+  uint32_t wanted; /* merges the training was to make: those there are, unless it tells of more */
+} figures;
+
+static bpe_status read_figures(const bpe_model *m, uint32_t n_merges, figures *f, bpe_error *e) {
+  bpe_error own = {.status = BPE_OK};
+  uint32_t made, wanted;
+  doc d;
+  *f = (figures){.wanted = n_merges};
+  if (m->stats == NULL) return BPE_OK;
+  const bpe_status st = doc_parse(&m->alloc, m->stats, m->stats_len, "stats", &own, &d);
+  if (st == BPE_OK && doc_has_kind(d.root, DOC_OBJECT)) {
+    f->any = true;
+    f->empty = d.root->first == NULL;
+    f->cut = doc_get(d.root, "cut_from") != NULL;
+    if (!f->cut && doc_id(doc_get(d.root, "merges"), &made) && made == n_merges &&
+        doc_id(doc_get(d.root, "merges_wanted"), &wanted) && wanted > n_merges)
+      f->wanted = wanted;
+  }
+  doc_clear(&d);
+  return st == BPE_OK || st == BPE_BADMODEL ? BPE_OK : set_error(e, st, 0, "%s", own.text);
+}
+
+/* The figures of the whole training, marked with the size that it had. */
+static bpe_status mark_figures(const bpe_model *m, bool empty, bpe_builder *to, bpe_error *e) {
+  const char *const rest = (const char *)memchr(m->stats, '{', m->stats_len) + 1;
   bpe_buffer b;
-  if (m->stats == NULL || m->stats_len < 3 || m->stats[0] != '{') return;
   bpe_buffer_init(&b, &m->alloc, 0);
   bpe_buffer_append(&b, "{\"cut_from\":", 12);
   bpe_buffer_append_decimal(&b, m->v.n_entries);
-  bpe_buffer_append(&b, ",", 1);
-  bpe_buffer_append(&b, m->stats + 1, m->stats_len - 1);
-  if (buffer_status(&b, e) == BPE_OK) bpe_builder_stats(to, (const char *)b.bytes, b.len);
+  if (!empty) bpe_buffer_append(&b, ",", 1);
+  bpe_buffer_append(&b, rest, m->stats_len - (size_t)(rest - m->stats));
+  const bpe_status st = buffer_status(&b, e);
+  if (st == BPE_OK) bpe_builder_stats(to, (const char *)b.bytes, b.len);
   bpe_buffer_clear(&b);
-}
-
-/* Merges that the training was to make: those there are, unless the stats tell of more. */
-static bpe_status merges_wanted(const bpe_model *m, uint32_t n_merges, uint32_t *wanted,
-                                bpe_error *e) {
-  doc d;
-  uint32_t made, n;
-  *wanted = n_merges;
-  if (m->stats == NULL) return BPE_OK;
-  const bpe_status st = doc_parse(&m->alloc, m->stats, m->stats_len, "stats", e, &d);
-  if (st == BPE_OK && doc_get(d.root, "cut_from") == NULL &&
-      doc_id(doc_get(d.root, "merges"), &made) && made == n_merges &&
-      doc_id(doc_get(d.root, "merges_wanted"), &n) && n > n_merges)
-    *wanted = n;
-  doc_clear(&d);
   return st;
 }
 
@@ -98,12 +111,10 @@ bpe_status bpe_model_cut(const bpe_model *m, uint32_t vocab_size, bpe_error *e, 
   const bool trained = find_shape(m, &s, &p);
   if (p.stopped) return set_stopped(e);
   if (!trained) return set_error(e, BPE_MISUSE, 0, "only a trained tokenizer can be cut to a size");
-  uint32_t wanted = s.n_merges;
-  if (vocab_size > v->n_entries) {
-    const bpe_status st = merges_wanted(m, s.n_merges, &wanted, e);
-    if (st != BPE_OK) return st;
-  }
-  const uint64_t least = 256 + (uint64_t)s.n_specials, most = least + wanted;
+  figures f;
+  bpe_status st = read_figures(m, s.n_merges, &f, e);
+  if (st != BPE_OK) return st;
+  const uint64_t least = 256 + (uint64_t)s.n_specials, most = least + f.wanted;
   if (vocab_size < least || vocab_size > most)
     return set_error(e, BPE_MISUSE, 0, "vocab_size is not in %llu to %llu: %lu",
                      (unsigned long long)least, (unsigned long long)most,
@@ -127,12 +138,11 @@ bpe_status bpe_model_cut(const bpe_model *m, uint32_t vocab_size, bpe_error *e, 
   }
   for (size_t i = 0; i < m->bos.n; i++) bpe_builder_bos(to, m->bos.ids[i] - specials_move);
   for (size_t i = 0; i < m->eos.n; i++) bpe_builder_eos(to, m->eos.ids[i] - specials_move);
-  bpe_error own = {.status = BPE_OK};
-  if (gone > 0) cut_stats(m, to, &own);
+  if (gone > 0 && f.any && !f.cut) st = mark_figures(m, f.empty, to, e);
   else if (m->stats != NULL) bpe_builder_stats(to, m->stats, m->stats_len);
-  if (own.status != BPE_OK) {
+  if (st != BPE_OK) {
     bpe_builder_free(to);
-    return set_error(e, own.status, 0, "%s", own.text);
+    return st;
   }
   return bpe_builder_finish(to, e, out);
 }

@@ -497,6 +497,38 @@ static void check_cut_above(void) {
   bpe_model_free(m);
 }
 
+/* The stats of what is cut, however they are written, stay what they are: JSON, or nothing. */
+static void check_cut_stats(void) {
+  static const char *const stats[][2] = {
+      {"{\"merges\":2}", "{\"cut_from\":258,\"merges\":2}"},
+      {" {\n\"a\":{}} ", "{\"cut_from\":258,\n\"a\":{}} "},
+      {"{ }", "{\"cut_from\":258 }"},
+      {"{}", "{\"cut_from\":258}"},
+      {"{\"cut_from\":300,\"merges\":2}", "{\"cut_from\":300,\"merges\":2}"},
+      {"[\"{\"]", "[\"{\"]"},
+      {"no {JSON}", "no {JSON}"},
+      {NULL, NULL},
+  };
+  for (size_t i = 0; i < sizeof stats / sizeof *stats; i++) {
+    bpe_builder *b = unit_builder("none");
+    bpe_builder_grow(b, 'a', 'b', 256);
+    bpe_builder_grow(b, 256, 'c', 257);
+    if (stats[i][0] != NULL) bpe_builder_stats(b, stats[i][0], strlen(stats[i][0]));
+    bpe_model *m = unit_finish(b), *cut;
+    for (uint32_t size = 257; size <= 258; size++) {
+      const char *const expected = stats[i][size == 257];
+      bpe_info info;
+      CHECK(bpe_model_cut(m, size, NULL, &cut) == BPE_OK);
+      bpe_model_info(cut, &info);
+      CHECK((info.stats == NULL) == (expected == NULL));
+      if (expected != NULL) CHECK_BYTES(info.stats, info.stats_len, expected, strlen(expected));
+      bpe_model_free(cut);
+    }
+    CHECK(bpe_model_cut(m, 259, NULL, &cut) == BPE_MISUSE && cut == NULL);
+    bpe_model_free(m);
+  }
+}
+
 /* Cut to a size it is what training to that size gives, BOS and EOS too, wherever these are. */
 static void check_cut_places(void) {
   static const row rows[] = {ROW("the cat sat on the mat, the cat sat there"), END};
@@ -563,6 +595,7 @@ int main(void) {
   check_cut_extras();
   check_cut_above();
   check_cut_places();
+  check_cut_stats();
   check_special_limit();
   return unit_summary();
 }
