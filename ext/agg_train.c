@@ -20,6 +20,7 @@
 #include <string.h>
 
 enum { LINE_SIZE = 160 };
+enum { COMPARE_WORK = 4 }; /* of two names that differ */
 
 /* One group. SQLite zeroes it, moves nothing, and calls final for each, whatever happened. */
 typedef struct training {
@@ -71,16 +72,25 @@ static void show_progress(void *arg, const bpe_train_progress *p) {
 
 /* ---- Beginning ------------------------------------------------------------------------------ */
 
+static bool is_same(const bpe_name *a, const bpe_name *b) {
+  return a->len == b->len && memcmp(a->text, b->text, a->len) == 0;
+}
+
 /* The indices of names among the special tokens; the caller frees *out. */
 static int find_names(const name_list *names, const name_list *specials, const char *key,
                       failure *f, uint32_t **out) {
+  work w = {.f = f};
+  *out = NULL;
+  if (names->n > BPE_MOST_AROUND) {
+    return fail(f, "option %s: more than %d names", key, BPE_MOST_AROUND);
+  }
   *out = sqlite3_malloc64((sqlite3_uint64)names->n * sizeof **out + 1);
   if (!*out) return fail_code(f, SQLITE_NOMEM);
   for (size_t i = 0; i < names->n; i++) {
     const bpe_name *x = &names->names[i];
     size_t k = 0;
-    while (k < specials->n && (specials->names[k].len != x->len ||
-                               memcmp(specials->names[k].text, x->text, x->len) != 0)) {
+    while (k < specials->n && !is_same(x, &specials->names[k])) {
+      if (work_stopped(&w, COMPARE_WORK)) return f->rc;
       k++;
     }
     char text[SHOWN_SIZE];

@@ -129,7 +129,9 @@ void bpe_builder_grow(bpe_builder *, uint32_t left, uint32_t right, uint32_t id)
 void bpe_builder_pattern(bpe_builder *, const char *text, size_t len, bool is_regex);
 /* A piece that is a token is emitted whole, merged or not (HF's ignore_merges). */
 void bpe_builder_whole(bpe_builder *);
-/* Appends one id to the list that goes before (bos) or after a document. */
+/* Appends one id to the list that goes before (bos) or after a document; either has so many at
+** most. */
+enum { BPE_MOST_AROUND = 256 };
 void bpe_builder_bos(bpe_builder *, uint32_t id);
 void bpe_builder_eos(bpe_builder *, uint32_t id);
 /* Training figures as a JSON object: shown, not interpreted, no part of the digest. */

@@ -15,8 +15,6 @@ enum { ROW_WORK = 16 };  /* units, of an entry besides its bytes, of a merge, of
 
 enum { COPIED = 16 }; /* bytes copied at a time */
 
-enum { MAX_AROUND = 256 }; /* BOS or EOS tokens of a document */
-
 /* A flag for the entries of an id, given before or after them. */
 typedef struct flag_row {
   uint32_t id;
@@ -176,9 +174,9 @@ void bpe_builder_whole(bpe_builder *b) {
 }
 
 static void add_id(bpe_builder *b, id_list *list, uint32_t id) {
-  if (list->n == MAX_AROUND) {
+  if (list->n == BPE_MOST_AROUND) {
     set_error(&b->error, BPE_BADMODEL, id, "more than %d tokens before or after a document",
-              MAX_AROUND);
+              BPE_MOST_AROUND);
     return;
   }
   if (!mem_grow(&b->m->alloc, (void **)&list->ids, &list->cap, list->n + 1, sizeof *list->ids))

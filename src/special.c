@@ -10,6 +10,7 @@ enum {
   STEP = 16,
   BLOCK = 256, /* bytes compared one by one before blocks are tried */
   /* Work is counted in units of a nanosecond or a few: */
+  NAME_WORK = 8,      /* of a look at a name */
   SEARCH_WORK = 16,   /* of a binary search */
   BYTES_OF_WORK = 16, /* compared in one unit */
   CHAR_WORK = 8,      /* of a look at the class of a character */
@@ -85,13 +86,15 @@ static int compare_names(const void *a, const void *b) {
 
 bpe_status special_seal(bpe_finder *f, bpe_error *e) {
   pace p = pace_of(&f->alloc);
-  for (size_t i = 0; i < f->n; i++) f->names[i].text = f->slab + f->names[i].offset;
-  const bpe_status st =
-      pace_sort(&p, &f->alloc, f->names, f->n, sizeof *f->names, compare_names, e);
+  for (size_t i = 0; i < f->n && !pace_stopped(&p, NAME_WORK); i++)
+    f->names[i].text = f->slab + f->names[i].offset;
+  if (p.stopped) return set_stopped(e);
+  bpe_status st = pace_sort(&p, &f->alloc, f->names, f->n, sizeof *f->names, compare_names, e);
   if (st != BPE_OK) return st;
   size_t kept = 0;
   for (size_t i = 0; i < f->n; i++) {
     const name_entry *x = &f->names[i];
+    if ((st = pace_add(&p, NAME_WORK, e)) != BPE_OK) return st;
     if (kept > 0 && f->names[kept - 1].len == x->len &&
         memcmp(f->names[kept - 1].text, x->text, x->len) == 0)
       continue;

@@ -16,6 +16,9 @@
 
 enum { MAX_VOCAB = INT32_MAX, MAX_THREADS = 1024, PROGRESS_NS = 100000000 };
 
+/* Units of work: of a name that is looked at, copied, looked up. */
+enum { NAME_WORK = 2, COPY_WORK = 32, FIND_WORK = 128 };
+
 struct bpe_trainer {
   bpe_alloc alloc;
   bpe_train_options o;  /* what it points at is copied: */
@@ -35,11 +38,13 @@ struct bpe_trainer {
 /* ---- Making one ---------------------------------------------------------------------------- */
 
 static bpe_status copy_specials(bpe_trainer *t, const bpe_train_options *o, bpe_error *e) {
+  pace p = pace_of(&t->alloc);
   size_t bytes = 0, size;
-  for (size_t i = 0; i < o->n_specials; i++) {
+  for (size_t i = 0; i < o->n_specials && !pace_stopped(&p, NAME_WORK); i++) {
     if (o->specials[i].len == 0) return set_error(e, BPE_MISUSE, i, "empty special token");
     if (!size_add(bytes, o->specials[i].len, &bytes)) return set_nomem(e);
   }
+  if (p.stopped) return set_stopped(e);
   if (o->n_specials > MAX_VOCAB || !size_add(bytes, o->n_specials * sizeof(bpe_name), &size))
     return set_nomem(e);
   t->specials = mem_new(&t->alloc, size, 1);
@@ -53,6 +58,7 @@ static bpe_status copy_specials(bpe_trainer *t, const bpe_train_options *o, bpe_
     t->specials[i] = (bpe_name){to, x->len};
     to += x->len;
     st = special_add(t->finder, x->text, x->len, (uint32_t)i, 0, e);
+    if (st == BPE_OK) st = pace_add(&p, COPY_WORK + x->len, e);
   }
   if (st != BPE_OK) return st;
   if ((st = special_seal(t->finder, e)) != BPE_OK) return st;
@@ -62,12 +68,16 @@ static bpe_status copy_specials(bpe_trainer *t, const bpe_train_options *o, bpe_
     if (special_id(t->finder, x->text, x->len, NULL) != i)
       return set_error(e, BPE_MISUSE, i, "special token is given twice: %s",
                        quote_bytes(&q, x->text, x->len));
+    if ((st = pace_add(&p, FIND_WORK + x->len, e)) != BPE_OK) return st;
   }
   t->o.specials = t->specials;
   return BPE_OK;
 }
 
 static bpe_status copy_wraps(bpe_trainer *t, const bpe_train_options *o, bpe_error *e) {
+  if (o->n_bos > BPE_MOST_AROUND || o->n_eos > BPE_MOST_AROUND)
+    return set_error(e, BPE_MISUSE, BPE_MOST_AROUND,
+                     "more than %d tokens before or after a document", BPE_MOST_AROUND);
   t->wraps = mem_new(&t->alloc, o->n_bos + o->n_eos, sizeof *t->wraps);
   if (t->wraps == NULL) return set_nomem(e);
   for (size_t i = 0; i < o->n_bos; i++) t->wraps[i] = o->bos[i];

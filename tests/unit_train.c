@@ -344,6 +344,20 @@ static void check_options(void) {
   o.bos = third;
   o.n_bos = 1;
   check_refused(300, &o, BPE_MISUSE, 0, "BOS or EOS is no special token");
+  o.bos = NULL;
+  o.n_bos = 0;
+  for (int i = 0; i < 2; i++) { /* as many as a model may have, and one more */
+    static const uint32_t many[BPE_MOST_AROUND + 1] = {0};
+    bpe_trainer *t;
+    o.bos = o.eos = many;
+    size_t *const n = i == 0 ? &o.n_bos : &o.n_eos;
+    *n = BPE_MOST_AROUND;
+    CHECK(bpe_trainer_new(&unit_alloc, 300, &o, NULL, &t) == BPE_OK);
+    bpe_trainer_free(t);
+    *n = BPE_MOST_AROUND + 1;
+    check_refused(300, &o, BPE_MISUSE, 256, "more than 256 tokens before or after a document");
+    *n = 0;
+  }
   o = options("gpt3", BPE_TIE_BYTES);
   check_refused(300, &o, BPE_MISUSE, 0, "no such pattern: gpt3");
   o = options("(", BPE_TIE_BYTES);
