@@ -1,4 +1,4 @@
-/* train_merge.c - one merge at a time over the slots of train.h.
+/* train_merge.c - one merge at a time over the slots of train_merge.h.
 **
 ** Merging the pair (l, r) to T at slot p, with its neighbours x and y:
 **
@@ -12,7 +12,7 @@
 ** when their turn comes. The pairs with T are all new, so they need no table to be found in, only
 ** what with_left[x] and with_right[y] were set to since this merge began.
 */
-#include "train.h"
+#include "train_merge.h"
 
 enum {
   STOP_INTERVAL = 1 << 15, /* steps of work between two questions to stop */

@@ -10,7 +10,7 @@
 #ifndef TRAIN_QUEUE_H
 #define TRAIN_QUEUE_H
 
-#include "train.h"
+#include "train_merge.h"
 
 typedef struct queued {
   uint64_t count;

@@ -65,9 +65,9 @@ pool:
 count: hash
 reader: count special split unicode utf8
 crew: pool reader
-train: count crew model pool train_queue
-train_merge: train
-train_queue: train
+train: crew model pool train_queue
+train_merge: count
+train_queue: train_merge
 train_cut: doc model
 builtin_data:
 '

@@ -1,4 +1,4 @@
-/* train.h - the merge loop of training: from distinct pieces and their counts to merges.
+/* train_merge.h - the merge loop of training: from distinct pieces and their counts to merges.
 **
 ** Symbols are numbers: 0 .. 255 the single bytes in the order of their ids, 256 + r the result of
 ** merge r. Pieces stand behind each other in slots, a byte each, with one empty slot between:
@@ -17,8 +17,8 @@
 ** A pair comes into being with its newest symbol and only loses occurrences from then on; the
 ** queue (train_queue.h) lives on that.
 */
-#ifndef TRAIN_H
-#define TRAIN_H
+#ifndef TRAIN_MERGE_H
+#define TRAIN_MERGE_H
 
 #include "count.h"
 
@@ -74,8 +74,6 @@ typedef struct train_state {
 /* Lays out the table's pieces of two or more bytes, those met first first if the tie rule asks
 ** for that, and counts their pairs. order[b] is the symbol of byte b. */
 bpe_status train_start(train_state *, const count_table *, const uint8_t order[256], bpe_error *);
-/* The number of slots that a table's pieces take, or 0 when they are too many. */
-size_t train_slots(const count_table *);
 /* Merges pairs[number] and makes its result the newest symbol. New pairs are pairs[*first_new ..]. */
 bpe_status train_merge_pair(train_state *, uint32_t number, size_t *first_new, bpe_error *);
 /* Asks about stopping once `work` steps more amount to enough. */
