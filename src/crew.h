@@ -3,9 +3,10 @@
 ** Rows are copied into batches; workers take batches by turns, each counting into a table of its
 ** own that never grows. When a worker's table is full, or a piece is too long for it, the worker
 ** waits until the owner, the thread that adds rows, has emptied it into the one large table. So
-** memory grows with the distinct pieces and not with threads or rows, only the owner allocates,
-** and the sums do not depend on who counted what. While all batches are taken the owner counts
-** too; with no workers it is all there is, and no thread is ever made.
+** memory grows with the distinct pieces and not with rows, a worker costs its table of some 3 MB and
+** two batches of half a MB each, only the owner allocates, and the sums do not depend on who counted
+** what. While all batches are taken the owner counts too; with no workers it is all there is, and no
+** thread is ever made.
 **
 **     row  row  row ...           long row: cut where every named scanner cuts, "a| b";
 **      |    |    |                  |         with a regex or "none" the owner reads it whole
