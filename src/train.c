@@ -16,8 +16,9 @@
 
 enum { MAX_VOCAB = INT32_MAX, MAX_THREADS = 1024, PROGRESS_NS = 100000000 };
 
-/* Units of work: of a name that is looked at, copied, looked up. */
-enum { NAME_WORK = 2, COPY_WORK = 32, FIND_WORK = 128 };
+/* Units of work: of a name that is looked at, copied, looked up; of a piece that is added up, of a
+** new pair. */
+enum { NAME_WORK = 2, COPY_WORK = 32, FIND_WORK = 128, PIECE_WORK = 8, PAIR_WORK = 32 };
 
 struct bpe_trainer {
   bpe_alloc alloc;
@@ -251,7 +252,7 @@ static bpe_status count_figures(train_state *s, const count_table *table, figure
     f->pieces = add_up(f->pieces, 1, x->count);
     f->bytes = add_up(f->bytes, len, x->count);
     if (len == 1) f->singles = add_up(f->singles, 1, x->count);
-    const bpe_status st = train_work(s, 1, e);
+    const bpe_status st = pace_add(&s->pace, PIECE_WORK, e);
     if (st != BPE_OK) return st;
   }
   return BPE_OK;
@@ -343,7 +344,7 @@ static bpe_status merge_loop(bpe_trainer *t, train_state *s, bpe_error *e) {
     st = train_merge_pair(s, pair, &first_new, e);
     for (size_t k = first_new; st == BPE_OK && k < s->n_pairs; k++) {
       if (s->pairs[k].count >= s->min_count) st = train_queue_add(&q, s, (uint32_t)k, e);
-      if (st == BPE_OK) st = train_work(s, 4, e);
+      if (st == BPE_OK) st = pace_add(&s->pace, PAIR_WORK, e);
     }
     report(t, s, false);
   }
@@ -364,8 +365,7 @@ static bpe_status finish(bpe_trainer *t, bpe_error *e, bpe_model **out) {
       .tie = t->o.tie,
       .min_count = t->o.min_frequency == 0 ? 1 : t->o.min_frequency,
       .max_len = t->o.max_token_length == 0 ? UINT64_MAX : t->o.max_token_length,
-      .stop = t->o.stop,
-      .stop_ctx = t->o.stop_ctx,
+      .pace = {.stop = t->o.stop, .ctx = t->o.stop_ctx},
   };
   uint8_t order[256], symbol_of[256];
   order_bytes(t->o.gpt2_bytes, order);

@@ -15,24 +15,24 @@
 #include "train_merge.h"
 
 enum {
-  STOP_INTERVAL = 1 << 15, /* steps of work between two questions to stop */
-  BLOCK = 8                /* slots per entry of piece_of */
+  PART = 1 << 15, /* slots after which a quick loop asks */
+  BLOCK = 8       /* slots per entry of piece_of */
+};
+
+/* Units of work: */
+enum {
+  PIECE_WORK = 8,    /* of a look at a piece */
+  SLOT_WORK = 2,     /* of a slot laid out, of the pair there counted or listed */
+  TIDY_WORK = 4,     /* of a slot in a list that is tidied */
+  PAIR_WORK = 16,    /* of its pair */
+  SKIP_WORK = 8,     /* of a slot that is outdated */
+  MERGE_WORK = 64,   /* of an occurrence merged */
+  LIST_WORK = 32,    /* of the pairs beside it listed */
+  SYMBOL_WORK = 128, /* of a new symbol besides */
+  TOKEN_WORK = 16    /* of a token counted */
 };
 
 static const uint32_t dull = 0; /* the pair that stands for all that may never merge */
-
-/* True: stop. */
-static bool ask(train_state *t) {
-  if (!t->stopped && t->stop != NULL && t->stop(t->stop_ctx)) t->stopped = true;
-  t->work = t->stopped ? STOP_INTERVAL : 0; /* once stopped, always */
-  return t->stopped;
-}
-
-bpe_status train_work(train_state *t, uint64_t work, bpe_error *e) {
-  t->work += work;
-  if (t->work < STOP_INTERVAL || !ask(t)) return BPE_OK;
-  return set_error(e, BPE_STOPPED, 0, "interrupted");
-}
 
 void train_clear(train_state *t) {
   const bpe_alloc a = t->alloc;
@@ -59,7 +59,7 @@ static bpe_status count_slots(train_state *t, const count_table *table, bpe_erro
   uint8_t room[16];
   size_t n = 1, len;
   for (size_t i = 0; i < table->n; i++) {
-    const bpe_status st = train_work(t, 1, e);
+    const bpe_status st = pace_add(&t->pace, PIECE_WORK, e);
     if (st != BPE_OK) return st;
     count_bytes(table, &table->entries[i], room, &len);
     if (len < 2) continue;
@@ -78,7 +78,7 @@ static bpe_status sort_by_first(train_state *t, const count_table *table, uint32
   for (size_t i = 0; i < table->n; i++) {
     order[i] = (uint32_t)i;
     if (table->entries[i].first > highest) highest = table->entries[i].first;
-    const bpe_status st = train_work(t, 1, e);
+    const bpe_status st = pace_add(&t->pace, PIECE_WORK, e);
     if (st != BPE_OK) return st;
   }
   if (t->tie != BPE_TIE_FIRST) return BPE_OK;
@@ -89,16 +89,16 @@ static bpe_status sort_by_first(train_state *t, const count_table *table, uint32
     size_t at[DIGITS + 1] = {0};
     for (size_t i = 0; i < table->n && st == BPE_OK; i++) {
       at[(table->entries[order[i]].first >> shift & (DIGITS - 1)) + 1]++;
-      st = train_work(t, 1, e);
+      st = pace_add(&t->pace, PIECE_WORK, e);
     }
     for (size_t d = 0; d < DIGITS; d++) at[d + 1] += at[d];
     for (size_t i = 0; i < table->n && st == BPE_OK; i++) {
       other[at[table->entries[order[i]].first >> shift & (DIGITS - 1)]++] = order[i];
-      st = train_work(t, 2, e);
+      st = pace_add(&t->pace, 2 * PIECE_WORK, e);
     }
     for (size_t i = 0; i < table->n && st == BPE_OK; i++) {
       order[i] = other[i];
-      st = train_work(t, 1, e);
+      st = pace_add(&t->pace, PIECE_WORK, e);
     }
   }
   mem_free(&t->alloc, other);
@@ -112,14 +112,14 @@ static bpe_status add_piece(train_state *t, const uint8_t *s, size_t len, uint64
   t->starts[number] = (uint32_t)from;
   t->weights[number] = weight;
   size_t block = (from + BLOCK - 1) / BLOCK;
-  for (size_t part = from; part < end;) { /* a piece can be as long as a corpus */
-    const size_t to = end - part < STOP_INTERVAL ? end : part + STOP_INTERVAL;
-    for (; part < to; part++) {
-      t->text[part] = s[part - from];
-      t->symbol[part] = order[s[part - from]];
+  for (size_t i = from; i < end;) { /* a piece can be as long as a corpus */
+    const size_t n = end - i < PART ? end - i : PART, to = i + n;
+    for (; i < to; i++) {
+      t->text[i] = s[i - from];
+      t->symbol[i] = order[s[i - from]];
     }
-    for (; block * BLOCK <= part; block++) t->piece_of[block] = number;
-    const bpe_status st = train_work(t, to == end ? len % STOP_INTERVAL / 4 : STOP_INTERVAL / 4, e);
+    for (; block * BLOCK <= i; block++) t->piece_of[block] = number;
+    const bpe_status st = pace_add(&t->pace, n * SLOT_WORK, e);
     if (st != BPE_OK) return st;
   }
   t->symbol[end] = TRAIN_NONE;
@@ -139,7 +139,8 @@ static bpe_status lay_out(train_state *t, const count_table *table, const uint8_
   for (size_t i = 0; i < table->n && st == BPE_OK; i++) {
     const count_entry *x = &table->entries[sorted[i]];
     const uint8_t *s = count_bytes(table, x, room, &len);
-    st = len < 2 ? train_work(t, 1, e) : add_piece(t, s, len, x->count, order, &at, e);
+    st =
+        len < 2 ? pace_add(&t->pace, PIECE_WORK, e) : add_piece(t, s, len, x->count, order, &at, e);
   }
   mem_free(&t->alloc, sorted);
   return st;
@@ -173,7 +174,7 @@ static bpe_status count_pairs(train_state *t, uint32_t *grid, bpe_error *e) {
   bpe_status st = new_pair(t, TRAIN_NONE, TRAIN_NONE, &number, e); /* dull */
   for (size_t i = 0; i + 1 < t->n_slots && st == BPE_OK; i++) {
     const uint32_t left = t->symbol[i], right = t->symbol[i + 1];
-    if (i % STOP_INTERVAL == 0) st = train_work(t, STOP_INTERVAL / 4, e);
+    if (i % PART == 0) st = pace_add(&t->pace, (size_t)PART * SLOT_WORK, e);
     if (left == TRAIN_NONE || right == TRAIN_NONE) continue;
     uint32_t *of = &grid[left << 8 | right];
     if (*of == dull && st == BPE_OK) st = new_pair(t, left, right, of, e);
@@ -213,8 +214,8 @@ static bpe_status list_pairs(train_state *t, const uint32_t *grid, bpe_error *e)
       t->pair[i] = t->pairs[pair].count > 0 ? pair : dull;
       if (t->pair[i] != dull) list_slot(t, pair, (uint32_t)i);
     }
-    if (i % STOP_INTERVAL == 0) {
-      const bpe_status st = train_work(t, STOP_INTERVAL / 4, e);
+    if (i % PART == 0) {
+      const bpe_status st = pace_add(&t->pace, (size_t)PART * SLOT_WORK, e);
       if (st != BPE_OK) return st;
     }
   }
@@ -287,13 +288,13 @@ static bpe_status tidy_lists(train_state *t, size_t n, uint32_t kept, bpe_error 
     p->at = (uint32_t)to;
     for (size_t i = from; i < end; i++) {
       if (k == kept || t->pair[t->lists[i]] == k) t->lists[to++] = t->lists[i];
-      if (i % STOP_INTERVAL == 0) {
-        const bpe_status st = train_work(t, STOP_INTERVAL / 2, e);
+      if (i % PART == 0) {
+        const bpe_status st = pace_add(&t->pace, (size_t)PART * TIDY_WORK, e);
         if (st != BPE_OK) return st;
       }
     }
     p->n = (uint32_t)(to - p->at);
-    const bpe_status st = train_work(t, 2, e);
+    const bpe_status st = pace_add(&t->pace, PAIR_WORK, e);
     if (st != BPE_OK) return st;
   }
   t->lists_len = to;
@@ -394,7 +395,7 @@ static bpe_status merge_all(train_state *t, uint32_t number, uint32_t to, size_t
     if (t->pair[list[i]] != number) continue;
     list[n++] = list[i];
     bpe_status st = merge_at(t, list[n - 1], &pair, to, first_new, e);
-    if (st == BPE_OK) st = train_work(t, 8, e);
+    if (st == BPE_OK) st = pace_add(&t->pace, MERGE_WORK, e);
     if (st != BPE_OK) return st;
   }
   t->pairs[number].count = 0;
@@ -408,7 +409,7 @@ static bpe_status list_all(train_state *t, const train_pair *done, uint32_t to, 
     const uint32_t p = t->lists[done->at + i], x = t->symbol[p - 1];
     if (x != TRAIN_NONE && x != to) list_new(t, p - t->symbols[x].len);
     list_new(t, p); /* of two new symbols side by side, by the left one alone */
-    const bpe_status st = train_work(t, 4, e);
+    const bpe_status st = pace_add(&t->pace, LIST_WORK, e);
     if (st != BPE_OK) return st;
   }
   return BPE_OK;
@@ -427,12 +428,12 @@ bpe_status train_merge_pair(train_state *t, uint32_t number, size_t *first_new, 
   if (st == BPE_OK) st = list_all(t, &t->pairs[number], to, e);
   if (st != BPE_OK) return st;
   t->pairs[number].n = 0;
-  return train_work(t, 16, e);
+  return pace_add(&t->pace, SYMBOL_WORK, e);
 }
 
 uint32_t train_first_slot(train_state *t, uint32_t number) {
   train_pair *p = &t->pairs[number];
-  while (t->pair[t->lists[p->at]] != number && !(++t->work >= STOP_INTERVAL && ask(t))) {
+  while (t->pair[t->lists[p->at]] != number && !pace_stopped(&t->pace, SKIP_WORK)) {
     p->at++;
     p->n--;
   }
@@ -445,7 +446,7 @@ bpe_status train_tokens(train_state *t, uint64_t *sum, bpe_error *e) {
     uint64_t n = 0;
     for (size_t i = t->starts[k]; t->symbol[i] != TRAIN_NONE; i += t->symbols[t->symbol[i]].len) {
       n++;
-      const bpe_status st = train_work(t, 2, e);
+      const bpe_status st = pace_add(&t->pace, TOKEN_WORK, e);
       if (st != BPE_OK) return st;
     }
     *sum = n > (COUNT_MAX - *sum) / t->weights[k] ? COUNT_MAX : *sum + n * t->weights[k];

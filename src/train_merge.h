@@ -46,10 +46,7 @@ typedef struct train_state {
   bpe_tie tie;
   uint64_t min_count;
   uint64_t max_len; /* of a symbol, in bytes; UINT64_MAX: any */
-  int (*stop)(void *ctx);
-  void *stop_ctx;
-  uint64_t work; /* done since the last question to stop */
-  bool stopped;  /* stays */
+  pace pace;
 
   uint8_t *text; /* owned, as is all below; n_slots */
   uint32_t *symbol, *pair;
@@ -76,9 +73,7 @@ typedef struct train_state {
 bpe_status train_start(train_state *, const count_table *, const uint8_t order[256], bpe_error *);
 /* Merges pairs[number] and makes its result the newest symbol. New pairs are pairs[*first_new ..]. */
 bpe_status train_merge_pair(train_state *, uint32_t number, size_t *first_new, bpe_error *);
-/* Asks about stopping once `work` steps more amount to enough. */
-bpe_status train_work(train_state *, uint64_t work, bpe_error *);
-/* The first slot where the pair still holds; its count is not 0. Any, once stopped. */
+/* The first slot where the pair still holds; its count is not 0. Any, once the pace is stopped. */
 uint32_t train_first_slot(train_state *, uint32_t number);
 /* Symbols that are left, each as often as its piece counts; at most COUNT_MAX. */
 bpe_status train_tokens(train_state *, uint64_t *sum, bpe_error *);

@@ -7,6 +7,9 @@ enum {
   N_BUCKETS = EXACT + (62 - MANTISSA) * (1 << MANTISSA) /* counts are below 2^63 */
 };
 
+/* Units of work: of a pair that leaves its bucket, that is sifted down, that is looked at on top. */
+enum { SORT_WORK = 32, SIFT_WORK = 64, TAKE_WORK = 128 };
+
 static size_t bucket_of(uint64_t count) {
   if (count < EXACT) return (size_t)count;
   size_t shift = 1; /* count >> shift is in EXACT / 2 .. EXACT - 1 */
@@ -112,13 +115,13 @@ static bpe_status fill_heap(train_queue *q, train_state *t, bpe_error *e) {
           return set_nomem(e);
         q->heap[q->n++] = current(t, pair);
       }
-      const bpe_status st = train_work(t, 4, e);
+      const bpe_status st = pace_add(&t->pace, SORT_WORK, e);
       if (st != BPE_OK) return st;
       pair = next;
     }
     for (size_t i = q->n / 2; i-- > 0;) {
       sift_down(q, t, i);
-      const bpe_status st = train_work(t, 8, e);
+      const bpe_status st = pace_add(&t->pace, SIFT_WORK, e);
       if (st != BPE_OK) return st;
     }
   }
@@ -151,7 +154,7 @@ bpe_status train_queue_take(train_queue *q, train_state *t, uint32_t *pair, bpe_
       q->heap[0] = now;
       sift_down(q, t, 0);
     }
-    st = train_work(t, 16, e);
+    st = pace_add(&t->pace, TAKE_WORK, e);
     if (st != BPE_OK) return st;
   }
 }
