@@ -13,6 +13,9 @@
 ** counted from the end less the longest name and less a character. A piece longer than the buffer
 ** is not certain at all; the next attempt then waits until there is twice as much, so that the
 ** attempts together cost no more than the text. Memory is thus a piece, twice, and a constant.
+**
+** A byte without a token is a failure of its piece, and no more certain than that: it may belong to
+** a special token, or to a piece that is a token as a whole.
 */
 #include "encode.h"
 
@@ -162,17 +165,27 @@ static bpe_status begin_attempt(bpe_stream *s, bpe_error *e) {
   return bpe_walk_start(s->walk, s->bytes + s->at, s->n - s->at, &s->options, e);
 }
 
+/* Whether the byte at `at` of the attempt, which has no token, has none in the whole text either.
+** Its piece goes up to the settled place at least, and is then longer than any token. */
+static bool certainly_bad(const bpe_stream *s, size_t at) {
+  const size_t longest = bpe_coder_model(s->coder)->v.longest;
+  return s->ended || (at < s->settled && longest < s->settled - at);
+}
+
 /* The walk's next piece, if it is certain. BPE_DONE: it is not, or there is none. */
 static bpe_status next_certain(bpe_stream *s, bpe_piece *p, bpe_error *e) {
   bpe_error local = {.status = BPE_OK};
   const bpe_status st = bpe_walk_next(s->walk, p, &local);
   const size_t left = s->n - s->base;
-  if (st == BPE_BADTEXT) { /* its offset is one of the buffer */
-    const uint64_t place = s->offset + s->base + local.offset;
-    return set_error(e, st, place, "no token for the byte at %llu: 0x%02x",
-                     (unsigned long long)place, s->bytes[s->base + local.offset]);
+  if (st == BPE_BADTEXT) { /* its offset is one of the attempt */
+    if (certainly_bad(s, local.offset)) {
+      const uint64_t place = s->offset + s->base + local.offset;
+      return set_error(e, st, place, "no token for the byte at %llu: 0x%02x",
+                       (unsigned long long)place, s->bytes[s->base + local.offset]);
+    }
+  } else if (st != BPE_OK && st != BPE_DONE) {
+    return set_error(e, st, local.offset, "%s", local.text);
   }
-  if (st != BPE_OK && st != BPE_DONE) return set_error(e, st, local.offset, "%s", local.text);
   const bool certain =
       st == BPE_OK &&
       (s->ended || (p->special ? left - p->start >= s->longest : p->stop < s->settled));

@@ -195,6 +195,56 @@ static void check_no_byte(void) {
   bpe_model_free(m);
 }
 
+/* A byte without a token is no failure while a special token or a piece that is a token may hold it;
+** once no piece that does can be a token, it is one, before the end. */
+static void check_bytes_to_come(void) {
+  enum { BEFORE = 70000, BEHIND = 4000, ROOM = BEFORE + BEHIND };
+  static const char bs[] = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb";
+  static const char *const bits[] = {"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa<s>", " \xc3\xa9 ",
+                                     " bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb "};
+  static uint8_t text[ROOM];
+  bpe_builder *b = bpe_builder_new(&unit_alloc);
+  bpe_builder_token(b, 0, BPE_TOKEN, "a", 1);
+  bpe_builder_token(b, 1, BPE_TOKEN, " ", 1);
+  bpe_builder_token(b, 2, BPE_TOKEN, "\xc3\xa9", 2);
+  bpe_builder_token(b, 3, BPE_TOKEN, bs, sizeof bs - 1);
+  unit_special(b, 4, "<s>");
+  bpe_builder_whole(b);
+  bpe_builder_pattern(b, "whitespace", 10, false);
+  bpe_model *m = unit_finish(b);
+  bpe_coder *c = NULL;
+  bpe_finder *all = NULL;
+  CHECK(bpe_coder_new(m, 0, NULL, &c) == BPE_OK &&
+        bpe_finder_new(m, NULL, 0, NULL, &all) == BPE_OK);
+  const bpe_walk_options o = {.allowed = all};
+  for (size_t k = 0; k < sizeof bits / sizeof *bits; k++) {
+    const size_t len = strlen(bits[k]);
+    for (size_t i = 0; i < ROOM; i++) text[i] = i % 2 == 0 ? 'a' : ' ';
+    memcpy(text + BEFORE, bits[k], len);
+    const size_t n = encode(c, text, ROOM, &o);
+    for (size_t cut = 1; cut <= len; cut++) stream(c, text, ROOM, &o, BEFORE + cut, ROOM, n);
+  }
+  for (size_t behind = 0; behind < 100; behind += 80) {
+    bpe_stream *s = NULL;
+    bpe_error e = {.status = BPE_OK};
+    const uint32_t *ids;
+    size_t n;
+    bpe_status st = bpe_stream_new(c, &o, &e, &s);
+    memset(text + BEFORE, 'a', BEHIND);
+    text[BEFORE] = 'b';
+    if (st == BPE_OK) st = bpe_stream_add(s, text, BEFORE + 1 + behind, &e);
+    while (st == BPE_OK) st = bpe_stream_next(s, &ids, &n, &e);
+    CHECK_EQ_INT(st, behind == 0 ? BPE_DONE : BPE_BADTEXT);
+    if (st == BPE_DONE) bpe_stream_end(s);
+    while (st == BPE_DONE || st == BPE_OK) st = bpe_stream_next(s, &ids, &n, &e);
+    CHECK(unit_says(&e, BPE_BADTEXT, BEFORE, "no token for the byte at 70000: 0x62"));
+    bpe_stream_free(s);
+  }
+  bpe_finder_free(all);
+  bpe_coder_free(c);
+  bpe_model_free(m);
+}
+
 static void check_memory(void) {
   bpe_model *m = unit_tiny("o200k");
   bpe_coder *c = NULL;
@@ -224,6 +274,7 @@ int main(void) {
   check_refused();
   check_forbidden();
   check_no_byte();
+  check_bytes_to_come();
   check_memory();
   return unit_summary();
 }
