@@ -45,7 +45,8 @@ struct bpe_stream {
   size_t need;          /* undecided bytes that make the next attempt */
   size_t base, settled; /* the attempt under way: where it began, and how far it is certain */
   bool walking, began, ended, finished;
-  pace pace; /* of what is not walking */
+  bool searched; /* to the end, for what is forbidden */
+  pace pace;     /* of what is not walking */
 };
 
 bpe_status bpe_stream_new(bpe_coder *c, const bpe_walk_options *o, bpe_error *e, bpe_stream **out) {
@@ -206,9 +207,10 @@ bpe_status bpe_stream_next(bpe_stream *s, const uint32_t **ids, size_t *n, bpe_e
   bpe_piece p;
   *ids = NULL;
   *n = 0;
-  if (s->ended && !s->finished) {
+  if (s->ended && !s->searched) {
     const bpe_status bad = check_forbidden(s, e);
     if (bad != BPE_OK) return bad;
+    s->searched = true;
   }
   if (!s->began) {
     s->began = true;

@@ -168,6 +168,40 @@ static void check_forbidden(void) {
   bpe_model_free(m);
 }
 
+static int count_question(void *ctx) {
+  ++*(int *)ctx;
+  return 0;
+}
+
+/* After the end the last bytes are searched for a long forbidden string once, not for each piece:
+** here it is nearly met at each of them. */
+static void check_one_search(void) {
+  enum { PIECES = 2000 };
+  static char text[2 * PIECES], name[2 * PIECES + 1];
+  bpe_model *m = unit_tiny("gpt2");
+  bpe_coder *c = NULL;
+  bpe_finder *bad = NULL;
+  bpe_stream *s = NULL;
+  int asked = 0;
+  size_t n = 0;
+  for (size_t i = 0; i < sizeof text; i++) text[i] = name[i] = i % 2 == 0 ? ' ' : 'a';
+  name[sizeof text] = 'b';
+  const bpe_name names[] = {{name, sizeof name}};
+  CHECK(bpe_coder_new(m, 0, NULL, &c) == BPE_OK);
+  CHECK(bpe_finder_new_forbidden(m, names, 1, NULL, 0, NULL, &bad) == BPE_OK);
+  const bpe_walk_options o = {.forbidden = bad, .stop = count_question, .stop_ctx = &asked};
+  CHECK(bpe_stream_new(c, &o, NULL, &s) == BPE_OK);
+  CHECK(bpe_stream_add(s, text, sizeof text, NULL) == BPE_OK);
+  bpe_stream_end(s);
+  CHECK_EQ_INT(drain(s, &n), BPE_DONE);
+  CHECK_EQ_INT(n, sizeof text);
+  if (!CHECK(asked < 20)) printf("  asked %d times\n", asked);
+  bpe_stream_free(s);
+  bpe_finder_free(bad);
+  bpe_coder_free(c);
+  bpe_model_free(m);
+}
+
 static void check_no_byte(void) {
   bpe_builder *b = bpe_builder_new(&unit_alloc);
   bpe_builder_token(b, 0, BPE_TOKEN, "a", 1);
@@ -273,6 +307,7 @@ int main(void) {
   check_long();
   check_refused();
   check_forbidden();
+  check_one_search();
   check_no_byte();
   check_bytes_to_come();
   check_memory();
