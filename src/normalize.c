@@ -18,8 +18,8 @@ enum { MAX_STEPS = 16, SMALL_RUN = 16 };
 /* A segment of more code points is composed one pair at a time, which can be stopped. */
 enum { LONG_SEGMENT = 1 << 14 };
 
-enum { CHAR_WORK = 8, EDIT_WORK = 4 }; /* units */
-enum { MAX_DECOMPOSED = 32 };          /* code points that one becomes; U+FDFA becomes 18 */
+enum { CHAR_WORK = 8, EDIT_WORK = 4, STEP_WORK = 2 }; /* units */
+enum { MAX_DECOMPOSED = 32 }; /* code points that one becomes; U+FDFA becomes 18 */
 
 /* A text may become so many times as long, and this much longer. */
 enum { MOST_GROWTH = 64, GROWTH_ROOM = 1 << 16 };
@@ -47,6 +47,7 @@ typedef struct step {
   const form *form;
   char *from, *to; /* owned */
   size_t from_len, to_len;
+  size_t *borders; /* owned; for from[0 .. i], how many of its first bytes it ends with, not all */
 } step;
 
 struct normalizer {
@@ -90,6 +91,7 @@ void normalizer_free(normalizer *n) {
   for (size_t i = 0; i < n->n; i++) {
     mem_free(&a, n->steps[i].from);
     mem_free(&a, n->steps[i].to);
+    mem_free(&a, n->steps[i].borders);
   }
   mem_free(&a, n);
 }
@@ -121,10 +123,26 @@ bpe_status normalizer_add_form(normalizer *n, const char *name, size_t len, bpe_
   return add_step(n, (step){.kind = STEP_FORM, .form = find_form(name, len)}, NULL, NULL, e);
 }
 
+static bpe_status find_borders(normalizer *n, step *s, bpe_error *e) {
+  pace work = pace_of(&n->alloc);
+  s->borders = mem_new(&n->alloc, s->from_len, sizeof *s->borders);
+  if (s->borders == NULL) return set_nomem(e);
+  s->borders[0] = 0;
+  for (size_t i = 1, same = 0; i < s->from_len;) {
+    const bpe_status st = pace_add(&work, STEP_WORK, e);
+    if (st != BPE_OK) return st;
+    if (s->from[i] == s->from[same]) s->borders[i++] = ++same;
+    else if (same > 0) same = s->borders[same - 1];
+    else s->borders[i++] = 0;
+  }
+  return BPE_OK;
+}
+
 bpe_status normalizer_add_replace(normalizer *n, const char *from, size_t from_len, const char *to,
                                   size_t to_len, bpe_error *e) {
   const step s = {.kind = STEP_REPLACE, .from_len = from_len, .to_len = to_len};
-  return add_step(n, s, from, to, e);
+  const bpe_status st = add_step(n, s, from, to, e);
+  return st == BPE_OK ? find_borders(n, &n->steps[n->n - 1], e) : st;
 }
 
 bpe_status normalizer_add_prepend(normalizer *n, const char *text, size_t len, bpe_error *e) {
@@ -449,27 +467,45 @@ static bpe_status check_growth(const normal_stage *g, size_t at, const step *x, 
                    MOST_GROWTH);
 }
 
-static bpe_status apply_replace(normal_text *t, normal_stage *g, const step *x, const uint8_t *s,
-                                size_t len, bpe_error *e) {
+/* Where the next x->from in s[i .. len) ends; 0: there is none. By Knuth, Morris and Pratt: what a
+** longer start of it has in common with the text is not compared again. */
+static bpe_status find_replaced(normal_text *t, const step *x, const uint8_t *s, size_t i,
+                                size_t len, size_t *end, bpe_error *e) {
   enum { PART = 1 << 16 };
-  for (size_t i = 0; len - i >= x->from_len;) {
-    const size_t places = len - i - (x->from_len - 1), part = places < PART ? places : PART;
-    const uint8_t *p = memchr(s + i, (uint8_t)x->from[0], part);
-    const size_t passed = p == NULL ? part : (size_t)(p - s) - i;
-    bpe_status st = pace_add(&t->pace, 4 + passed / 4, e);
-    if (st != BPE_OK) return st;
-    i += passed;
-    if (p == NULL) continue;
-    if (memcmp(p, x->from, x->from_len) != 0) {
+  size_t same = 0; /* first bytes of x->from that s[.. i) ends with */
+  *end = 0;
+  while (*end == 0 && len - i >= x->from_len - same) {
+    size_t work = STEP_WORK;
+    if (same > 0 && s[i] != (uint8_t)x->from[same]) {
+      same = x->borders[same - 1];
+    } else if (same > 0) {
       i++;
-      continue;
+      same++;
+    } else {
+      const size_t part = len - i < PART ? len - i : PART;
+      const uint8_t *p = memchr(s + i, (uint8_t)x->from[0], part);
+      const size_t passed = p == NULL ? part : (size_t)(p - s) - i;
+      work += passed / 4;
+      i += passed;
+      if (p != NULL) i++, same++;
     }
-    st = check_growth(g, i, x, e);
-    if (st == BPE_OK) st = add_edit(t, g, s, i, i + x->from_len, x->to, x->to_len, e);
+    if (same == x->from_len) *end = i;
+    const bpe_status st = pace_add(&t->pace, work, e);
     if (st != BPE_OK) return st;
-    i += x->from_len;
   }
   return BPE_OK;
+}
+
+static bpe_status apply_replace(normal_text *t, normal_stage *g, const step *x, const uint8_t *s,
+                                size_t len, bpe_error *e) {
+  size_t end = 0;
+  for (;;) {
+    bpe_status st = find_replaced(t, x, s, end, len, &end, e);
+    if (st != BPE_OK || end == 0) return st;
+    st = check_growth(g, end - x->from_len, x, e);
+    if (st == BPE_OK) st = add_edit(t, g, s, end - x->from_len, end, x->to, x->to_len, e);
+    if (st != BPE_OK) return st;
+  }
 }
 
 /* ---- All steps ------------------------------------------------------------------------------ */

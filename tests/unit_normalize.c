@@ -1,6 +1,7 @@
 /* unit_normalize.c - normal forms against utf8proc's own over whole texts, and the way back. */
 #include "../src/normalize.h"
 
+#include <time.h>
 #include <utf8proc.h>
 
 #include "unit.h"
@@ -142,6 +143,47 @@ static void test_strings(void) {
   normalizer_free(n);
 }
 
+/* A string that comes again in itself, against looking for it at every place. */
+static void test_replace(void) {
+  for (int round = 0; round < 20000; round++) {
+    char from[8], text[40], expected[80];
+    size_t from_len = 1 + unit_below(7), len = unit_below(sizeof text), n = 0;
+    for (size_t i = 0; i < from_len; i++) from[i] = (char)('a' + unit_below(2));
+    for (size_t i = 0; i < len; i++) text[i] = (char)('a' + unit_below(unit_below(20) == 0 ? 3 : 2));
+    for (size_t i = 0; i < len;) {
+      const bool here = len - i >= from_len && memcmp(text + i, from, from_len) == 0;
+      expected[n++] = here ? '-' : text[i];
+      i += here ? from_len : 1;
+    }
+    normalizer *r = form(NULL);
+    CHECK(normalizer_add_replace(r, from, from_len, "-", 1, NULL) == BPE_OK);
+    check(r, text, len, expected, n);
+    normalizer_free(r);
+  }
+}
+
+/* A long string that is nearly met at each place: comparing it there would take a minute. */
+static void test_long_replace(void) {
+  enum { FROM = 1 << 20, TEXT = 2 * FROM };
+  char *text = malloc(TEXT), *from = malloc(FROM);
+  normalizer *n = form(NULL);
+  if (text == NULL || from == NULL) return;
+  memset(text, 'a', TEXT);
+  memset(from, 'a', FROM);
+  from[FROM - 1] = 'b';
+  CHECK(normalizer_add_replace(n, from, FROM, "c", 1, NULL) == BPE_OK);
+  const clock_t before = clock();
+  CHECK(normal_apply(&scratch, n, (const uint8_t *)text, TEXT, NULL) == BPE_OK);
+  CHECK(!scratch.changed);
+  text[TEXT - 1] = 'b';
+  CHECK(normal_apply(&scratch, n, (const uint8_t *)text, TEXT, NULL) == BPE_OK);
+  CHECK_EQ_INT(scratch.len, TEXT - FROM + 1);
+  CHECK(clock() - before < 5 * CLOCKS_PER_SEC);
+  free(text);
+  free(from);
+  normalizer_free(n);
+}
+
 /* Marks in falling order, which an insertion sort would take hours over. */
 static void test_many_marks(void) {
   enum { N = 400000 };
@@ -254,6 +296,8 @@ int main(void) {
   test_forms();
   test_places();
   test_strings();
+  test_replace();
+  test_long_replace();
   test_many_marks();
   test_long_segments();
   test_stop_and_memory();
