@@ -6,7 +6,7 @@
 #include <string.h>
 
 enum {
-  LONG_PIECE = USUALLY(1024, 32), /* bytes from which a piece is kept */
+  LONG_PIECE = USUALLY(1024, 32), /* bytes from which a piece is kept, or where it ends */
   STOP_INTERVAL = 1 << 16,        /* bytes between two questions to stop */
   ID_WORK = 8                     /* units, of a look at the token of an id */
 };
@@ -67,6 +67,7 @@ bpe_status rewalk_start(rewalk *r, const uint8_t *text, size_t len, size_t from,
   r->text = text;
   r->len = len;
   r->stop = to;
+  r->found = r->inner = (scan_found){0};
   return begin(r, from, e);
 }
 
@@ -147,23 +148,45 @@ static bpe_status keep(rewalk *r, const bpe_piece *p, bpe_error *e) {
   return BPE_OK;
 }
 
-/* Where the walk has gone back into the long piece it keeps: finds the end of what is left of it
-** without going through it again, if that is where the long piece ends. */
-static void find_end(rewalk *r) {
+/* Keeps where a long piece ends that was just gone through. */
+static bpe_status note_end(rewalk *r, size_t start, size_t stop, bpe_error *e) {
+  if (stop - start <= LONG_PIECE || r->pattern->scan == NULL || r->known != &r->own) return BPE_OK;
+  pace work = {.stop = r->options.stop, .ctx = r->options.stop_ctx};
+  const scan_found f = scan_long(r->text, start, stop, &work);
+  if (work.stopped) return set_stopped(e);
+  if (start > r->found.start && stop < r->found.stop) {
+    r->inner = f;
+  } else {
+    r->found = f;
+    r->inner = (scan_found){0};
+  }
+  return BPE_OK;
+}
+
+/* Whether the piece at the splitter's place, inside f, ends where f does. */
+static bool ends_with(rewalk *r, const scan_found *f) {
   splitter *sp = &r->split;
-  const long_piece *k = &r->own;
-  const scan_rules *rules = r->pattern->scan;
-  if (sp->next < sp->n || sp->at <= k->start || sp->at >= k->stop || rules == NULL) return;
-  const bool well = k->start < sp->well_end && k->stop <= sp->well_end && sp->at < sp->well_end;
-  const bool malformed = utf8_length(r->text + k->start, r->stop - k->start) == 0;
-  if (!malformed &&
-      !(well && scan_same_end(rules, r->text, k->start, sp->at, k->stop, sp->well_end)))
-    return;
-  if (malformed) sp->well_start = sp->well_end = k->stop;
+  if (sp->at <= f->start || sp->at >= f->stop) return false;
+  if (utf8_length(r->text + f->start, r->stop - f->start) == 0) { /* a malformed run */
+    sp->well_start = sp->well_end = f->stop;
+    return true;
+  }
+  return sp->at < sp->well_end && f->stop <= sp->well_end &&
+         scan_same_end(r->pattern->scan, r->text, f, sp->at, sp->well_end);
+}
+
+/* Where the walk has gone back into a long piece: finds the end of what is left of it without going
+** through it again, if that is where the long piece ends. */
+static bool find_end(rewalk *r) {
+  splitter *sp = &r->split;
+  if (sp->next < sp->n || r->pattern->scan == NULL) return false;
+  const scan_found *f = ends_with(r, &r->inner) ? &r->inner : &r->found;
+  if (f == &r->found && !ends_with(r, f)) return false;
   sp->base = sp->at;
-  sp->ends[0] = k->stop - sp->at;
+  sp->ends[0] = f->stop - sp->at;
   sp->next = 0;
   sp->n = 1;
+  return true;
 }
 
 static bpe_status piece_of(rewalk *r, size_t start, size_t stop, bpe_piece *p, bpe_error *e) {
@@ -188,8 +211,9 @@ bpe_status rewalk_next(rewalk *r, bpe_piece *p, bpe_error *e) {
   bpe_status st;
   if (r->split.at < r->split.end) {
     const size_t start = r->split.at;
-    find_end(r);
+    const bool known = find_end(r);
     st = split_next(&r->split, e);
+    if (st == BPE_OK && !known) st = note_end(r, start, r->split.at, e);
     if (st == BPE_OK) st = piece_of(r, start, r->split.at, p, e);
   } else if (r->special.start < r->stop) {
     const size_t start = r->special.start, stop = start + r->special.len;

@@ -11,7 +11,8 @@
 **
 ** Long pieces are kept with their tokens. Every list of tokens that stand side by side in the
 ** encoding of a piece is the encoding of its bytes (merge.c says why), so a piece that is part of
-** a kept one, from token to token, is not merged again.
+** a kept one, from token to token, is not merged again. Nor is a scanner sent through a long piece
+** again, from where its end is the one that was found.
 **
 ** What it refuses: BOS and EOS, and forbidden special tokens; both belong to whole texts.
 */
@@ -43,6 +44,8 @@ typedef struct rewalk {
   size_t stretch; /* where it begins */
   long_piece own;
   const long_piece *known; /* own, or another rewalk's */
+  scan_found found;        /* the last long piece that a scanner went through, */
+  scan_found inner;        /* and the last one that begins and ends inside that */
   size_t asked;            /* bytes since the last question to stop */
   size_t at;
 } rewalk;

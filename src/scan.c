@@ -36,6 +36,7 @@ enum { BYTE_WORK = 4 };     /* units for each */
 #define SET_N CLASS_BIT(CLASS_NUMBER)
 #define SET_U (CLASS_BIT(CLASS_UPPER) | CLASS_BIT(CLASS_LETTER) | CLASS_BIT(CLASS_MARK))
 #define SET_W (CLASS_BIT(CLASS_LOWER) | CLASS_BIT(CLASS_LETTER) | CLASS_BIT(CLASS_MARK))
+#define SET_LM (CLASSES_L | CLASS_BIT(CLASS_MARK))
 /* [^\s L N] */
 #define SET_OTHER                                                                                  \
   (CLASS_BIT(CLASS_OTHER) | CLASS_BIT(CLASS_MARK) | CLASS_BIT(CLASS_PUNCT) |                       \
@@ -46,6 +47,7 @@ enum contraction { NO_CONTRACTION, EXACT_CONTRACTION, FOLDED_CONTRACTION };
 struct scan_rules {
   const char *name;
   size_t (*piece)(const scan_rules *, const uint8_t *s, size_t len, pace *);
+  bool (*same_end)(const scan_rules *, const uint8_t *s, const scan_found *, size_t at, size_t len);
   block_rules blocks; /* the same rules for many pieces at once */
   enum contraction contraction;
   unsigned max_digits;
@@ -214,7 +216,6 @@ static size_t o200k_piece(const scan_rules *r, const uint8_t *s, size_t len, pac
   return end + contraction_length(s + end, len - end, r->contraction);
 }
 
-#define SET_LM (CLASSES_L | CLASS_BIT(CLASS_MARK))
 #define SET_PS (CLASS_BIT(CLASS_PUNCT) | CLASS_BIT(CLASS_SYMBOL))
 
 static bool is_cjk(uint32_t cp) {
@@ -316,16 +317,115 @@ static size_t words_piece(const scan_rules *r, const uint8_t *s, size_t len, pac
   return i;
 }
 
+/* ---- Pieces met again in their middle ------------------------------------------------------- */
+
+/* Each function is asked about a character s[at] that is not the first of the piece f. Its class
+** and the first two characters say which part of which alternative it is in. */
+
+/* Two of white space are the start of a run of it, and the newlines and the end that decide about it
+** lie ahead of each place. Newlines behind others are no such run; but met by themselves they are,
+** and then found as one. */
+static bool is_space_run(const uint8_t *s, const scan_found *f, size_t len) {
+  size_t n, m;
+  return class_at(s, f->start, len, &n) == CLASS_SPACE &&
+         class_at(s, f->start + n, len, &m) == CLASS_SPACE;
+}
+
+/* Pieces are runs, told apart by their characters alone. */
+static bool always_same(const scan_rules *r, const uint8_t *s, const scan_found *f, size_t at,
+                        size_t len) {
+  (void)r, (void)s, (void)f, (void)at, (void)len;
+  return true;
+}
+
+/* Nothing but a blank comes before a run, and no run is cut short but that of white space, by what
+** is behind it. */
+static bool gpt2_same(const scan_rules *r, const uint8_t *s, const scan_found *f, size_t at,
+                      size_t len) {
+  return contraction_length(s + f->start, len - f->start, r->contraction) == 0 &&
+         contraction_length(s + at, len - at, r->contraction) == 0;
+}
+
+static bool cl100k_same(const scan_rules *r, const uint8_t *s, const scan_found *f, size_t at,
+                        size_t len) {
+  size_t n, m;
+  const unsigned class = class_at(s, at, len, &n);
+  if (contraction_length(s + f->start, len - f->start, r->contraction) != 0) return false;
+  if (in_set(class, CLASSES_L)) return true;
+  if (class == CLASS_SPACE) return is_space_run(s, f, len);
+  /* The last of a run of others joins the letters behind it. */
+  return in_set(class, SET_OTHER) && !in_set(class_at(s, at + n, len, &m), CLASSES_L);
+}
+
+/* Class of the character that ends at s[at]; CLASS_END: that is not in the piece. */
+static unsigned class_before(const uint8_t *s, const scan_found *f, size_t at) {
+  size_t n;
+  if (at <= f->start) return CLASS_END;
+  do at--;
+  while ((s[at] & 0xc0) == 0x80);
+  return unicode_class(utf8_decode(s + at, &n));
+}
+
+/* A word of o200k, in the terms of word_end: what decides lies ahead of a place, or, where U*
+** gave back, in the last B, which does too. Only behind the last lower-case letter a B, which
+** W+ took, may begin a U* that goes on through a capital behind the piece. */
+static bool same_end_of_word(const scan_rules *r, const uint8_t *s, const scan_found *f, size_t at,
+                             size_t len) {
+  enum { SUFFIX = 3 }; /* bytes of the longest contraction, whose letters begin words */
+  size_t n;
+  if (r->contraction != NO_CONTRACTION && f->stop - at <= SUFFIX) return false;
+  if (!in_set(class_at(s, at, len, &n), SET_U & SET_W)) return true;
+  return at < f->tail || class_at(s, f->stop, len, &n) != CLASS_UPPER ||
+         class_before(s, f, f->tail) != CLASS_LOWER;
+}
+
+static bool o200k_same(const scan_rules *r, const uint8_t *s, const scan_found *f, size_t at,
+                       size_t len) {
+  size_t n, m;
+  const unsigned class = class_at(s, at, len, &n);
+  if (class == CLASS_NUMBER) return false;
+  if (class == CLASS_SPACE) return is_space_run(s, f, len);
+  if (in_set(class_at(s, f->start, len, &m), SET_LM) ||
+      in_set(class_at(s, f->start + m, len, &m), SET_LM))
+    return same_end_of_word(r, s, f, at, len);
+  /* Others, of which marks, and the one before a mark or letter, begin words. */
+  if (class == CLASS_MARK || in_set(class_at(s, at + n, len, &m), SET_LM)) return false;
+  /* Slashes behind the last newline are others by themselves, like what is behind them. */
+  return at < f->tail || !in_set(class_at(s, f->stop, len, &n), SET_OTHER);
+}
+
+static bool deepseek3_same(const scan_rules *r, const uint8_t *s, const scan_found *f, size_t at,
+                           size_t len) {
+  (void)r;
+  size_t n, m;
+  const uint32_t cp = utf8_decode(s + at, &n);
+  const unsigned class = unicode_class(cp);
+  const unsigned behind = deepseek3_class(s, f->stop, len, is_cjk(cp), &m);
+  switch (class) {
+  case CLASS_NUMBER: return false;
+  case CLASS_PUNCT:
+  case CLASS_SYMBOL: return cp >= 0x80 || at + 1 >= len || !is_ascii_letter(s[at + 1]);
+  case CLASS_SPACE: return is_space_run(s, f, len);
+  case CLASS_OTHER: return true;
+  default: return !in_set(behind, SET_LM); /* A[A-Za-z]+ ended before letters of others */
+  }
+}
+
+/* ---- The table ------------------------------------------------------------------------------ */
+
+#define NO_BLOCKS                                                                                  \
+  { FAMILY_NONE, 0, false }
+
 static const scan_rules scan_table[] = {
-    {"gpt2", gpt2_piece, {FAMILY_GPT2, 0, false}, EXACT_CONTRACTION, 0, false},
-    {"cl100k", cl100k_piece, {FAMILY_CL100K, 3, false}, FOLDED_CONTRACTION, 3, false},
-    {"o200k", o200k_piece, {FAMILY_O200K, 3, true}, FOLDED_CONTRACTION, 3, true},
-    {"llama3", cl100k_piece, {FAMILY_CL100K, 3, false}, FOLDED_CONTRACTION, 3, false},
-    {"qwen2", cl100k_piece, {FAMILY_CL100K, 1, false}, FOLDED_CONTRACTION, 1, false},
-    {"tekken", o200k_piece, {FAMILY_O200K, 1, false}, NO_CONTRACTION, 1, true},
-    {"deepseek3", deepseek3_piece, {FAMILY_NONE, 0, false}, NO_CONTRACTION, 3, false},
-    {"whitespace", whitespace_piece, {FAMILY_NONE, 0, false}, NO_CONTRACTION, 0, false},
-    {"words", words_piece, {FAMILY_NONE, 0, false}, NO_CONTRACTION, 0, false},
+    {"gpt2", gpt2_piece, gpt2_same, {FAMILY_GPT2, 0, false}, EXACT_CONTRACTION, 0, false},
+    {"cl100k", cl100k_piece, cl100k_same, {FAMILY_CL100K, 3, false}, FOLDED_CONTRACTION, 3, false},
+    {"o200k", o200k_piece, o200k_same, {FAMILY_O200K, 3, true}, FOLDED_CONTRACTION, 3, true},
+    {"llama3", cl100k_piece, cl100k_same, {FAMILY_CL100K, 3, false}, FOLDED_CONTRACTION, 3, false},
+    {"qwen2", cl100k_piece, cl100k_same, {FAMILY_CL100K, 1, false}, FOLDED_CONTRACTION, 1, false},
+    {"tekken", o200k_piece, o200k_same, {FAMILY_O200K, 1, false}, NO_CONTRACTION, 1, true},
+    {"deepseek3", deepseek3_piece, deepseek3_same, NO_BLOCKS, NO_CONTRACTION, 3, false},
+    {"whitespace", whitespace_piece, always_same, NO_BLOCKS, NO_CONTRACTION, 0, false},
+    {"words", words_piece, always_same, NO_BLOCKS, NO_CONTRACTION, 0, false},
 };
 
 #define N_SCANNERS ((int)(sizeof scan_table / sizeof *scan_table))
@@ -338,8 +438,8 @@ static size_t digits_piece(const scan_rules *r, const uint8_t *s, size_t len, pa
 }
 
 static const scan_rules regex_table[] = {
-    {"\\p{N}", digits_piece, {FAMILY_NONE, 0, false}, NO_CONTRACTION, 1, false},
-    {"\\p{N}+", digits_piece, {FAMILY_NONE, 0, false}, NO_CONTRACTION, UINT_MAX, false},
+    {"\\p{N}", digits_piece, always_same, NO_BLOCKS, NO_CONTRACTION, 1, false},
+    {"\\p{N}+", digits_piece, always_same, NO_BLOCKS, NO_CONTRACTION, UINT_MAX, false},
 };
 
 const scan_rules *scan_find_regex(const char *text, size_t len) {
@@ -429,42 +529,14 @@ size_t scan_settled(const uint8_t *s, size_t len, pace *p) {
   return p->stopped ? 0 : space < word ? space : word;
 }
 
-/* The class that 16 characters from s[at] on share, well before `end`; CLASS_END: they do not. */
-static unsigned shared_class(const uint8_t *s, size_t at, size_t end) {
-  enum { SHARED = 16, AHEAD = 8 };
-  unsigned shared = CLASS_END;
-  for (int i = 0; i < SHARED; i++) {
-    size_t n;
-    if (end - at <= AHEAD) return CLASS_END;
-    const unsigned class = class_at(s, at, end, &n);
-    if (i > 0 && class != shared) return CLASS_END;
-    shared = class;
-    at += n;
-  }
-  return shared;
+scan_found scan_long(const uint8_t *s, size_t start, size_t stop, pace *p) {
+  size_t tail = stop;
+  while (tail > start && s[tail - 1] == '/' && !pace_stopped(p, 1)) tail--;
+  if (tail == stop) tail = start + run_start(s + start, stop - start, SET_U & SET_W, p);
+  return (scan_found){start, stop, tail};
 }
 
-/* A run that lasts from before `at` to `end` is met again at `at`, in the same state, but where two
-** kinds of runs look alike: newlines and slashes may be the tail of a run of others, and letters
-** without case may be part of U* or of W+, which part only before a capital. */
-bool scan_same_end(const scan_rules *r, const uint8_t *s, size_t from, size_t at, size_t end,
+bool scan_same_end(const scan_rules *r, const uint8_t *s, const scan_found *f, size_t at,
                    size_t len) {
-  const unsigned class = shared_class(s, at, end);
-  const bool cased = r->piece == o200k_piece;
-  size_t n, m;
-  if (r->piece == gpt2_piece) return class != CLASS_END;
-  if (r->piece != cl100k_piece && !cased) return false;
-  switch (class) {
-  case CLASS_SPACE: /* a run of white space begins with two */
-    return class_at(s, from, len, &n) == CLASS_SPACE &&
-           class_at(s, from + n, len, &m) == CLASS_SPACE;
-  case CLASS_UPPER:
-  case CLASS_LOWER: return true;
-  case CLASS_LETTER: return !cased || class_at(s, end, len, &n) != CLASS_UPPER;
-  case CLASS_MARK: return !cased;
-  case CLASS_PUNCT: return s[at] != '/';
-  case CLASS_SYMBOL:
-  case CLASS_OTHER: return true;
-  default: return false;
-  }
+  return r->same_end(r, s, f, at, len);
 }

@@ -34,11 +34,19 @@ size_t scan_pieces(const scan_rules *, const uint8_t *s, size_t len, size_t *end
 size_t scan_pieces_by(blocks_list *list, const scan_rules *r, const uint8_t *s, size_t len,
                       size_t *ends, size_t max); /* by a variant of one's choice */
 
-/* Given a piece s[from .. end): whether the one that starts at `at` inside it, in what is left of
-** s, ends there too. True only where a few characters and the piece's ends show it: for the runs
-** that make pieces long, so that cutting them needs no look at all of them again. */
-bool scan_same_end(const scan_rules *, const uint8_t *s, size_t from, size_t at, size_t end,
-                   size_t len);
+/* A long piece that was found: what is to be known of it to answer for the places inside. */
+typedef struct scan_found {
+  size_t start, stop; /* start == stop: there is none */
+  size_t tail;        /* where the slashes, or marks and letters without case, at its end begin */
+} scan_found;
+
+/* The piece s[start .. stop); looks at no more than its tail. Not true once the pace is stopped. */
+scan_found scan_long(const uint8_t *s, size_t start, size_t stop, pace *);
+/* Whether the piece that starts at the character s[at] inside a found one, which was found in the
+** same text s[.. len), ends where that does. Looks at a few characters only. What it does not see,
+** it denies: then the piece at `at` is short, or differs, or, found by scanning, is one of which it
+** sees more. */
+bool scan_same_end(const scan_rules *, const uint8_t *s, const scan_found *, size_t at, size_t len);
 
 /* How far s[0 .. len), the start of a longer text, decides about itself: a piece of any scanner
 ** that ends before the returned place ends there whatever follows. s is well-formed or not; len is

@@ -145,10 +145,120 @@ static void check_long_runs(void) {
   free(text);
 }
 
+static const scan_rules *some_scanner(void) {
+  const char *const name = scan_name((int)unit_below(9));
+  switch (unit_below(12)) {
+  case 0: return scan_find_regex("\\p{N}", 5);
+  case 1: return scan_find_regex("\\p{N}+", 6);
+  default: return scan_find(name, strlen(name));
+  }
+}
+
+/* Places inside a piece, wherever that begins: where it is said to end there too, it does. Texts are
+** of a few kinds of characters each, mostly runs; capitals behind letters without case, newlines
+** between slashes, marks among others, all that one of the two may read otherwise. */
+static void check_same_ends(void) {
+  static const char *const parts[] = {
+      "a",      "Z",      "\u4e2d", "\u0e01", "\u0301", "1",  " ",      "\n", "\r", "\t",
+      "\u3000", "\u30fb", "\u3042", "\u3040", "'",      "s",  "'s",     "ll", "R",  "\u017f",
+      "/",      "!",      "+",      "\u00e9", "\u01c5", "\x01", "\u3002", "_",  "re", "\u00b2"};
+  enum { N_PARTS = sizeof parts / sizeof *parts };
+  pace nobody = {.stop = NULL};
+  size_t said = 0;
+  for (int round = 0; round < 100000; round++) {
+    const scan_rules *r = some_scanner();
+    const char *few[4];
+    const uint32_t n_few = 1 + unit_below(4);
+    char text[200];
+    size_t len = 0;
+    for (uint32_t i = 0; i < n_few; i++) few[i] = parts[unit_below(N_PARTS)];
+    while (len < 24) {
+      const char *part = few[unit_below(n_few)];
+      for (uint32_t n = unit_below(4) == 0 ? 1 + unit_below(8) : 1; n > 0; n--) {
+        memcpy(text + len, part, strlen(part));
+        len += strlen(part);
+      }
+    }
+    const uint8_t *s = (const uint8_t *)text;
+    size_t start = unit_below(12);
+    while ((s[start] & 0xc0) == 0x80) start++;
+    const scan_found f = scan_long(s, start, start + scan_piece(r, s + start, len - start), &nobody);
+    for (size_t at = f.start + 1; at < f.stop; at++) {
+      if ((s[at] & 0xc0) == 0x80 || !scan_same_end(r, s, &f, at, len)) continue;
+      said++;
+      if (CHECK(at + scan_piece(r, s + at, len - at) == f.stop)) continue;
+      printf("  %zu to %zu, from %zu: %.*s\n", f.start, f.stop, at, (int)len, text);
+      return;
+    }
+  }
+  CHECK(said > 200000);
+}
+
+/* What makes pieces long does not make them be gone through again: of the places in a run, all but
+** a few at its ends are said to end where it does, or are where a long run of another kind begins,
+** in which they are. */
+static void check_long_same_ends(void) {
+  static const struct {
+    const char *patterns, *before, *run, *behind;
+  } runs[] = {
+      {"gpt2 cl100k llama3 qwen2 o200k deepseek3 whitespace words", " ", "xX", "1"},
+      {"gpt2 cl100k llama3 qwen2 o200k deepseek3 whitespace words", "", "\u0e01", "A"},
+      {"o200k tekken", "a", "\u0e01\u0e34", "A1"},
+      {"o200k tekken", "A", "\u0e01", "AbA"},
+      {"o200k", "", "a", "'sA"},
+      {"o200k tekken", "a", "\u0e01", "AAA1"},
+      {"deepseek3 whitespace words", "", "\u4e2d\u3042", "a"},
+      {"deepseek3", "!", "abc", "\u00e9"},
+      {"gpt2 cl100k llama3 qwen2 o200k tekken deepseek3 whitespace words", " ", "!.", " x"},
+      {"gpt2 cl100k llama3 qwen2 o200k tekken whitespace", "", "+\u3002", "\n\n//!x"},
+      {"cl100k llama3 qwen2 o200k tekken deepseek3 whitespace", "!", "\n", " \n x"},
+      {"cl100k llama3 qwen2 o200k tekken deepseek3 whitespace", "!", "\n", "  x"},
+      {"o200k tekken", "!", "\n", "/"},
+      {"o200k tekken", "", "/", "1"},
+      {"o200k tekken", "!\n", "/", "!!"},
+      {"o200k tekken", "!\n", "/", "\n!"},
+      {"cl100k qwen2 o200k tekken gpt2 deepseek3 whitespace words", "a", " \t\u3000", "  b"},
+      {"cl100k qwen2 o200k tekken gpt2 deepseek3 whitespace words", "", " \n", " "},
+      {"gpt2 cl100k llama3 qwen2", "!", "\u0301", "a"},
+      {"gpt2 words whitespace", "", "12", "a"},
+      {"deepseek3 whitespace words", "", "\x01", "a"},
+  };
+  pace nobody = {.stop = NULL};
+  for (size_t k = 0; k < sizeof runs / sizeof *runs; k++) {
+    char text[1000] = "", name[20];
+    strcat(text, runs[k].before);
+    while (strlen(text) < 900) strcat(text, runs[k].run);
+    strcat(text, runs[k].behind);
+    const uint8_t *s = (const uint8_t *)text;
+    const size_t len = strlen(text);
+    for (const char *p = runs[k].patterns; sscanf(p, "%19s", name) == 1;) {
+      const scan_rules *r = scan_find(name, strlen(name));
+      scan_found f = {0}, inner = {0};
+      size_t gone_through = 0;
+      for (size_t at = 0; at < len; at++) {
+        if ((s[at] & 0xc0) == 0x80) continue;
+        if (at > inner.start && at < inner.stop && scan_same_end(r, s, &inner, at, len)) continue;
+        if (at > f.start && at < f.stop && scan_same_end(r, s, &f, at, len)) continue;
+        const size_t n = scan_piece(r, s + at, len - at);
+        gone_through += n;
+        if (n <= 32) continue;
+        const scan_found x = scan_long(s, at, at + n, &nobody);
+        if (at > f.start && at + n < f.stop) inner = x;
+        else f = x;
+      }
+      if (!CHECK(gone_through < 4 * len)) printf("  run %zu, %s: %zu\n", k, name, gone_through);
+      p += strspn(p, " ");
+      p += strcspn(p, " ");
+    }
+  }
+}
+
 int main(void) {
   check_names();
   for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) check_row(k);
   check_tiling();
   check_long_runs();
+  check_same_ends();
+  check_long_same_ends();
   return unit_summary();
 }

@@ -263,6 +263,50 @@ static void check_long(void) {
   bpe_model_free(m);
 }
 
+static int count_question(void *ctx) {
+  ++*(int *)ctx;
+  return 0;
+}
+
+/* Where a window begins in a long piece, the scanner does not go through what is left of it: it would
+** be asked whether to stop a dozen times on that way. */
+static void check_long_scans(void) {
+  enum { LEN = 1 << 20, WINDOWS = 60 };
+  static const struct {
+    const char *pattern, *run, *behind;
+  } rows[] = {{"gpt2", "xX", "1"},       {"gpt2", "+\u0301", "a"},       {"cl100k", "xX", "1"},
+              {"cl100k", "\n", " x"},    {"llama3", "!.", "a"},          {"qwen2", "\u4e2d\u0e01", ""},
+              {"o200k", "xyz", "Z"},     {"o200k", "\u0e01\u0e34", "A"}, {"o200k", "//\n", "!x"},
+              {"o200k", "\u0e01", "'s"}, {"tekken", "XY", "x"},          {"deepseek3", "aB\u0e01", "1"},
+              {"deepseek3", "\u4e2d\u3042", "a"}, {"whitespace", "xy", " "}, {"words", "xy", " "}};
+  char *text = malloc(LEN + 8);
+  for (size_t k = 0; k < sizeof rows / sizeof *rows && text != NULL; k++) {
+    bpe_model *m = unit_finish(unit_builder(rows[k].pattern));
+    bpe_coder *c = coder_of(m);
+    const size_t unit = strlen(rows[k].run);
+    size_t len = 0;
+    for (text[len++] = '!'; len < LEN - unit; len += unit) memcpy(text + len, rows[k].run, unit);
+    memcpy(text + len, rows[k].behind, strlen(rows[k].behind));
+    len += strlen(rows[k].behind);
+    int asked = 0, once = 0;
+    const bpe_walk_options o = {.stop = count_question, .stop_ctx = &asked};
+    const bpe_window_options how = {.most = 8};
+    bpe_windows *w;
+    bpe_window x;
+    CHECK(bpe_windows_new(c, text, len, &o, &how, NULL, &w) == BPE_OK);
+    for (int i = 0; i < WINDOWS; i++) {
+      CHECK(bpe_windows_next(w, &x, NULL) == BPE_OK);
+      if (i == 3) once = asked;
+    }
+    if (!CHECK(asked - once < 3 * WINDOWS))
+      printf("  %s, %s: asked %d times\n", rows[k].pattern, rows[k].run, asked - once);
+    bpe_windows_free(w);
+    bpe_coder_free(c);
+    bpe_model_free(m);
+  }
+  free(text);
+}
+
 /* All windows of a text, and what is left of it from both sides, count what they say. */
 static void counts_hold(bpe_coder *c, const char *text, size_t len) {
   for (uint64_t most = 6; most < 90; most += 11) {
@@ -311,6 +355,37 @@ static void check_other_ends(void) {
       memcpy(text + len, "Abc", 3);
       counts_hold(c, text, len + blanks);
     }
+    bpe_coder_free(c);
+    bpe_model_free(m);
+  }
+}
+
+/* The same of any runs side by side, for each pattern. */
+static void check_runs(void) {
+  static const char *const patterns[] = {"gpt2",   "cl100k",    "o200k",      "llama3", "qwen2",
+                                         "tekken", "deepseek3", "whitespace", "words"};
+  static const char *const units[] = {"a",  "A", "\u4e2d", "\u3042", "\u0e01\u0e34", "\u0301", " ",
+                                      "\n", "/", "/\n",    "!",      "+",            "\u3000", "xY"};
+  static const char *const between[] = {"", "'s", "A", "a", "\n", " ", "!", "1", "\xff", "<s>"};
+  for (uint32_t round = 0; round < 90; round++) {
+    bpe_builder *b = unit_builder(patterns[round % 9]);
+    bpe_builder_grow(b, '\n', ' ', 256);
+    bpe_builder_grow(b, 'a', 'A', 257);
+    bpe_builder_grow(b, '/', '/', 258);
+    bpe_builder_grow(b, 0xad, 'A', 259);
+    bpe_builder_grow(b, '\n', '\n', 260);
+    bpe_model *m = unit_finish(b);
+    bpe_coder *c = coder_of(m);
+    char text[4000];
+    size_t len = 0;
+    for (uint32_t n = 1 + unit_below(3); n > 0; n--) {
+      const char *unit = units[unit_below(14)], *end = between[unit_below(10)];
+      const size_t stop = len + 1030 + unit_below(200);
+      for (; len < stop; len += strlen(unit)) memcpy(text + len, unit, strlen(unit));
+      memcpy(text + len, end, strlen(end));
+      len += strlen(end);
+    }
+    counts_hold(c, text, len);
     bpe_coder_free(c);
     bpe_model_free(m);
   }
@@ -368,7 +443,9 @@ int main(void) {
   check_natural();
   check_changed();
   check_long();
+  check_long_scans();
   check_other_ends();
+  check_runs();
   check_memory();
   check_stop();
   return unit_summary();

@@ -147,17 +147,19 @@ static void check_windows(const window_case *t, const bpe_window_options *how) {
   bpe_windows_free(ws);
 }
 
-/* What scan_same_end says of a place in a long piece, against the scanner. */
+/* What scan_same_end says of the places in a long piece, against the scanner. */
 static void check_same_end(const scan_rules *r, const uint8_t *s, size_t from, size_t end,
                            size_t len) {
+  pace nobody = {.stop = NULL};
+  const scan_found f = scan_long(s, from, end, &nobody);
   for (size_t at = from + 1; at < end; at++) {
-    if ((s[at] & 0xc0) == 0x80 || !scan_same_end(r, s, from, at, end, len)) continue;
+    if ((s[at] & 0xc0) == 0x80 || !scan_same_end(r, s, &f, at, len)) continue;
     if (!holds(scan_piece(r, s + at, len - at) == end - at, "a long piece ends where it ended"))
       return;
   }
 }
 
-static void check_settled(const char *pattern, const uint8_t *text, size_t len) {
+static void check_settled(const char *pattern, const uint8_t *text, size_t len, prop_rng *rng) {
   const scan_rules *r = scan_find(pattern, strlen(pattern));
   size_t part = 0, start = 0;
   while (part < len) {
@@ -177,6 +179,9 @@ static void check_settled(const char *pattern, const uint8_t *text, size_t len) 
     const size_t a = scan_piece(r, text + start, len - start);
     const size_t b = scan_piece(r, text + start, part - start);
     check_same_end(r, text, start, start + a, len);
+    size_t inside = start + prop_below(rng, (uint32_t)a);
+    while ((text[inside] & 0xc0) == 0x80) inside--;
+    check_same_end(r, text, inside, inside + scan_piece(r, text + inside, len - inside), len);
     if (start + b < settled) holds(a == b, "a settled piece is as in the longer text");
     if (start + a < settled) holds(a == b, "a piece that ends settled is as in the part");
     if (a != b) break;
@@ -189,7 +194,7 @@ const char *window_check(const window_case *t, prop_rng *rng) {
                                          "tekken", "deepseek3", "whitespace", "words"};
   uint64_t n;
   failed = NULL;
-  check_settled(patterns[prop_below(rng, 9)], t->text, t->len);
+  check_settled(patterns[prop_below(rng, 9)], t->text, t->len, rng);
   if (bpe_count(t->coder, t->text, t->len, &t->options, NULL, &n) != BPE_OK) return NULL;
   check_fits(t, n);
   check_truncate(t, prop_below(rng, (uint32_t)n + 3));
