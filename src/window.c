@@ -45,8 +45,10 @@ struct bpe_windows {
   size_t n_marks, marks_cap;
   size_t marks_end; /* where the last one ends */
   uint64_t total;   /* tokens up to there */
-  size_t *ends;     /* owned; of the tokens of one piece */
-  size_t ends_cap;
+  size_t *ends;     /* owned; of the tokens of text[ends_start .. ends_stop), one piece */
+  size_t n_ends, ends_cap;
+  size_t ends_start, ends_stop;
+  size_t end;         /* of a single token */
   size_t from, least; /* the next window begins at `from` and ends behind `least` */
   pace pace;          /* of what is not walking */
 };
@@ -162,28 +164,44 @@ static size_t mark_stop(const bpe_windows *w, size_t i) {
   return i + 1 < w->n_marks ? w->marks[i + 1].start : w->marks_end;
 }
 
+/* Finds the ends of the tokens of a piece, if they are not those that are there already. */
+static bpe_status find_ends(bpe_windows *w, bpe_piece *p, bpe_error *e) {
+  const vocab *v = &bpe_coder_model(w->coder)->v;
+  if (w->n_ends != 0 && w->ends_start == p->start && w->ends_stop == p->stop) return BPE_OK;
+  const bpe_status st = coder_piece(w->coder, w->text, w->len, &w->options, p, e);
+  if (st != BPE_OK) return st;
+  w->n_ends = 0;
+  if (!mem_grow(&w->alloc, (void **)&w->ends, &w->ends_cap, p->n_ids, sizeof *w->ends))
+    return set_nomem(e);
+  size_t at = p->start;
+  for (size_t t = 0; t < p->n_ids; t++) {
+    w->ends[t] = at += v->entries[vocab_find_id(v, p->ids[t])].len;
+    if (pace_stopped(&w->pace, ID_WORK)) return set_stopped(e);
+  }
+  w->n_ends = p->n_ids;
+  w->ends_start = p->start;
+  w->ends_stop = p->stop;
+  return BPE_OK;
+}
+
 /* Where the tokens of a marked piece end, valid until the next call. */
 static bpe_status ends_of(bpe_windows *w, size_t i, const size_t **ends, size_t *n, bpe_error *e) {
-  const vocab *v = &bpe_coder_model(w->coder)->v;
   bpe_piece p = {.start = w->marks[i].start, .stop = mark_stop(w, i)};
-  *n = 1;
-  if (!w->marks[i].single) {
-    if (p.stop - p.start > v->longest && rewalk_find_known(&w->main.own, &p, ends)) {
-      *n = p.n_ids;
-      return BPE_OK;
-    }
-    const bpe_status st = coder_piece(w->coder, w->text, w->len, &w->options, &p, e);
-    if (st != BPE_OK) return st;
-    *n = p.n_ids;
+  if (w->marks[i].single) {
+    w->end = p.stop;
+    *ends = &w->end;
+    *n = 1;
+    return BPE_OK;
   }
-  if (!mem_grow(&w->alloc, (void **)&w->ends, &w->ends_cap, *n, sizeof *w->ends))
-    return set_nomem(e);
-  size_t at = p.start;
-  for (size_t t = 0; t < p.n_ids && !pace_stopped(&w->pace, ID_WORK); t++)
-    w->ends[t] = at += v->entries[vocab_find_id(v, p.ids[t])].len;
-  if (w->marks[i].single) w->ends[0] = p.stop;
+  if (p.stop - p.start > bpe_coder_model(w->coder)->v.longest &&
+      rewalk_find_known(&w->main.own, &p, ends)) {
+    *n = p.n_ids;
+    return BPE_OK;
+  }
+  const bpe_status st = find_ends(w, &p, e);
   *ends = w->ends;
-  return pace_add(&w->pace, 1, e);
+  *n = w->n_ends;
+  return st;
 }
 
 /* Index of the last mark with start <= at, the first mark's start being so. */
@@ -303,9 +321,15 @@ static bpe_status is_token_end(bpe_windows *w, size_t at, bool *is, bpe_error *e
   *is = w->marks[i].start == at || mark_stop(w, i) == at;
   if (*is) return BPE_OK;
   const bpe_status st = ends_of(w, i, &ends, &n, e);
-  for (size_t k = 0; st == BPE_OK && k < n && ends[k] <= at && !pace_stopped(&w->pace, 1); k++)
-    *is = ends[k] == at;
-  return st == BPE_OK ? pace_add(&w->pace, 0, e) : st;
+  if (st != BPE_OK) return st;
+  size_t low = 0, high = n;
+  while (low < high) {
+    const size_t middle = low + (high - low) / 2;
+    if (ends[middle] < at) low = middle + 1;
+    else high = middle;
+  }
+  *is = low < n && ends[low] == at;
+  return BPE_OK;
 }
 
 /* Lowers *to to the last cut of the wanted kind behind `least`, if there is one. */

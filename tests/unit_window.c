@@ -307,6 +307,40 @@ static void check_long_scans(void) {
   free(text);
 }
 
+/* Sentences that never end where a token does: asking at each place costs neither its piece again
+** nor all tokens before it, also where two long pieces take turns. */
+static void check_far_sentences(void) {
+  enum { UNITS = 8000, UNIT = 3, LEN = UNITS * UNIT };
+  bpe_builder *b = unit_builder("none");
+  bpe_builder_grow(b, '.', ' ', 256);
+  bpe_builder_grow(b, 256, 'a', 257);
+  unit_special(b, 258, "<s>");
+  bpe_model *m = unit_finish(b);
+  bpe_coder *c = coder_of(m);
+  bpe_finder *all = NULL;
+  char *text = malloc(LEN);
+  CHECK(text != NULL && bpe_finder_new(m, NULL, 0, NULL, &all) == BPE_OK);
+  for (int two = 0; two < 2 && text != NULL; two++) {
+    int asked = 0;
+    const bpe_walk_options o = {.allowed = all, .stop = count_question, .stop_ctx = &asked};
+    const bpe_window_options how = {.most = UNITS - 10, .cut = BPE_CUT_SENTENCE};
+    bpe_windows *w;
+    bpe_window x;
+    for (size_t i = 0; i < LEN; i++) text[i] = ". a"[i % UNIT];
+    if (two == 1) memcpy(text + LEN / 2, "<s>", 3);
+    CHECK(bpe_windows_new(c, text, LEN, &o, &how, NULL, &w) == BPE_OK);
+    CHECK(bpe_windows_next(w, &x, NULL) == BPE_OK);
+    /* The next finer cut: behind the special token, or at the limit. */
+    CHECK_EQ_INT(x.stop, two == 1 ? LEN / 2 + 3 : (UNITS - 10) * UNIT);
+    if (!CHECK(asked < 60)) printf("  %d: asked %d times, %zu\n", two, asked, x.stop);
+    bpe_windows_free(w);
+  }
+  free(text);
+  bpe_finder_free(all);
+  bpe_coder_free(c);
+  bpe_model_free(m);
+}
+
 /* All windows of a text, and what is left of it from both sides, count what they say. */
 static void counts_hold(bpe_coder *c, const char *text, size_t len) {
   for (uint64_t most = 6; most < 90; most += 11) {
@@ -444,6 +478,7 @@ int main(void) {
   check_changed();
   check_long();
   check_long_scans();
+  check_far_sentences();
   check_other_ends();
   check_runs();
   check_memory();
