@@ -445,8 +445,7 @@ static int deny_more(void *ctx, int action, const char *a, const char *b, const 
 }
 
 /* Whether it answers the same again. Not bpe_train, whose answer says how long it took, and not the
-** hidden column that bears the name of an FTS5 table,
-** which the grammar does not read. */
+** hidden column that bears the name of an FTS5 table, which the grammar does not read. */
 static bool is_steady(const char *sql) {
   return strstr(sql, "debug") == NULL && strstr(sql, "random") == NULL &&
          strstr(sql, "time") == NULL && strstr(sql, "date") == NULL &&
