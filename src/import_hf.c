@@ -316,17 +316,23 @@ static size_t find_in_vocab(const hf *h, const doc_node *content, uint8_t *scrat
 }
 
 /* The library goes by no id of the file: what the vocabulary spells has its id there, the others
-** are numbered from the vocabulary's size on, whatever ids that has. */
-static bpe_status check_id(hf *h, const doc_node *content, uint32_t id, size_t at) {
+** are numbered from the vocabulary's size on, whatever ids that has. A file that says otherwise is
+** refused, but for a character that stands for another byte: that it is in the vocabulary is news
+** to whoever added it, so it has the id of that byte, as in the library. */
+static bpe_status check_id(hf *h, const doc_node *content, uint32_t *id, size_t at) {
   quoted q;
   const bool in_vocab = at != h->in->n_tokens;
   const uint32_t real = in_vocab ? h->in->tokens[at].id : (uint32_t)h->in->n_tokens;
-  if (id == real) return BPE_OK;
+  const bool is_symbol =
+      in_vocab && h->byte_level && h->in->tokens[at].len == 1 && content->len > 1;
+  const uint32_t said = *id;
+  if (is_symbol) *id = real;
+  if (*id == real) return BPE_OK;
   return set_error(
       h->in->e, BPE_BADMODEL, content->offset,
       in_vocab ? "tokenizer.json: id is %lu in the vocabulary and %lu in added_tokens: %s"
                : "tokenizer.json: added_tokens: id is %lu by its place, not %lu: %s",
-      (unsigned long)real, (unsigned long)id, quote_bytes(&q, content->text, content->len));
+      (unsigned long)real, (unsigned long)said, quote_bytes(&q, content->text, content->len));
 }
 
 /* Of a byte and its character, merging begins with the one and falls back on the other: an added
@@ -360,7 +366,7 @@ static bpe_status add_token(hf *h, const doc_node *v, const doc_node *content, u
   size_t at = find_in_vocab(h, content, scratch, &n);
   const bool in_vocab = at != in->n_tokens;
   if (is_byte_beside(h, at)) return refuse_added(h, content, "a byte beside its character");
-  bpe_status st = check_id(h, content, id, at);
+  bpe_status st = check_id(h, content, &id, at);
   if (st == BPE_OK && !in_vocab) st = import_token(in, scratch, n, id, kind, flags, v->offset);
   const bool merges = in_vocab && !(in->tokens[at].flags & ENTRY_UNUSED);
   const bool respelled = in_vocab && is_spelling(h, at, content);

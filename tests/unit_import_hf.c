@@ -96,7 +96,7 @@ static void test_added(void) {
   check_ids(from((parts){.added = "{\"id\":256,\"content\":\"<|e|>\"," PLAIN "},"
                                   "{\"id\":257,\"content\":\"<|e|><|e|>\"," PLAIN "}"}),
             T("x<|e|><|e|>y<|e|>"), "87,257,88,256", true, false);
-  bpe_model *m = from((parts){.added = "{\"id\":184,\"content\":\"ü\"," FLAGS(
+  bpe_model *m = from((parts){.added = "{\"id\":256,\"content\":\"ü\"," FLAGS(
                                   "false", "false", "false", "false", "false") "}"});
   check_ids(m, T("Führer für"), "37,184,71,81,68,81,220,69,184,81", false, true);
   check_ids(m, T("\xfc"), "184", false, true); /* which is what the vocabulary has there */
@@ -129,8 +129,8 @@ static void test_ids(void) {
        "added_tokens: given twice: <s>"},
       {"{\"id\":1000,\"content\":\"<v>\"," PLAIN "},{\"id\":1001,\"content\":\"<s>\"," PLAIN "}",
        "\"<v>\":1000", "id is 257 by its place, not 1001: <s>"},
-      {"{\"id\":256,\"content\":\"ü\"," PLAIN "}", "",
-       "id is 184 in the vocabulary and 256 in added_tokens: ü"},
+      {"{\"id\":256,\"content\":\"<s>\"," PLAIN "}", "\"<s>\":257",
+       "id is 257 in the vocabulary and 256 in added_tokens: <s>"},
       {"{\"id\":257,\"content\":\"<s>\"," PLAIN "},{\"id\":1000,\"content\":\"<v>\"," PLAIN
        "},{\"id\":258,\"content\":\"<t>\"," PLAIN "}",
        "\"<v>\":1000", NULL},
