@@ -262,6 +262,12 @@ typedef struct stored_row {
   bytes pattern, options; /* no data: NULL; there as long as the read is open */
 } stored_row;
 
+/* sqlite3_step over stored rows, where no value that bpe makes has more bytes: one that has is a
+** failure before it is read, so that a planted one costs no time. Returns its code or SQLite's, of
+** which the failure does not know yet. */
+enum { LONGEST_STORED = 1 << 26 };
+int stored_step(conn *, sqlite3_stmt *, failure *);
+
 store *store_new(conn *, bool kept);
 void store_free(store *);
 /* Every use of stored rows stands between these two. NULL: the failure says why. */

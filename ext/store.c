@@ -64,6 +64,16 @@ static void cut_places(store *s, int n) {
   }
 }
 
+int stored_step(conn *c, sqlite3_stmt *stmt, failure *f) {
+  const int limit = sqlite3_limit(c->db, SQLITE_LIMIT_LENGTH, -1);
+  const bool is_ours = limit > LONGEST_STORED;
+  if (is_ours) sqlite3_limit(c->db, SQLITE_LIMIT_LENGTH, LONGEST_STORED);
+  const int rc = sqlite3_step(stmt);
+  if (is_ours) sqlite3_limit(c->db, SQLITE_LIMIT_LENGTH, limit);
+  if ((rc & 0xff) != SQLITE_TOOBIG || !is_ours) return rc;
+  return fail(f, "a stored value has more than %d bytes", LONGEST_STORED);
+}
+
 store *store_new(conn *c, bool kept) {
   store *s = sqlite3_malloc64(sizeof *s);
   if (s) *s = (store){.c = c, .kept = kept};
@@ -261,7 +271,7 @@ static int step(conn *c, place *p, bytes name, bool last, failure *f) {
     rc = sqlite3_bind_text64(p->find, 1, (const char *)name.data, name.len, SQLITE_TRANSIENT,
                              SQLITE_UTF8);
   }
-  if (rc == SQLITE_OK) rc = sqlite3_step(p->find);
+  if (rc == SQLITE_OK) rc = stored_step(c, p->find, f);
   p->open = rc != SQLITE_DONE || p->has_table; /* to be reset before the next bind */
   const int prepared = sqlite3_stmt_status(p->find, SQLITE_STMTSTATUS_REPREPARE, 0);
   if (prepared != p->prepared) {
@@ -269,7 +279,7 @@ static int step(conn *c, place *p, bytes name, bool last, failure *f) {
     p->version = ++c->versions;
     if (!p->has_table) return SQLITE_SCHEMA;
   }
-  if (rc == SQLITE_ROW || rc == SQLITE_DONE) return rc;
+  if (rc == SQLITE_ROW || rc == SQLITE_DONE || f->rc != SQLITE_OK) return rc;
   return rc == SQLITE_ERROR && !last ? SQLITE_SCHEMA : fail_db(f, c->db, rc);
 }
 
@@ -367,7 +377,7 @@ int store_each(store *s, int i, failure *f, stored_name *each, void *ctx) {
   if (!sql) return fail_code(f, SQLITE_NOMEM);
   int rc = sqlite3_prepare_v2(s->c->db, sql, -1, &stmt, NULL);
   sqlite3_free(sql);
-  while (rc == SQLITE_OK && (rc = sqlite3_step(stmt)) == SQLITE_ROW) {
+  while (rc == SQLITE_OK && (rc = stored_step(s->c, stmt, f)) == SQLITE_ROW) {
     if (sqlite3_column_type(stmt, 0) != SQLITE_TEXT) break; /* BLOBs come last */
     bytes name = {.data = sqlite3_column_text(stmt, 0)};
     name.len = (size_t)sqlite3_column_bytes(stmt, 0);

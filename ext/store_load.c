@@ -38,7 +38,7 @@ static int open_rows(rows *r, const char *schema, const char *format) {
 
 /* Whether there is a next row. */
 static bool next_row(rows *r) {
-  const int rc = sqlite3_step(r->stmt);
+  const int rc = stored_step(r->c, r->stmt, r->f);
   if (rc != SQLITE_ROW && rc != SQLITE_DONE) fail_db(r->f, r->c->db, rc);
   return rc == SQLITE_ROW;
 }
