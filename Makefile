@@ -60,6 +60,8 @@ SQL_TESTS := $(wildcard tests/sql/*.test tests/cache/*.test)
 OOM_TESTS := $(patsubst %,tests/sql/%.test,oom auxdata bugs_decode bugs_special chunks encodings \
   errors fits ids nulls options planner show stats store_oom tables trace train truncate)
 
+OOM_STICKY := $(patsubst %,tests/sql/%.test,oom store_oom stats)
+
 # The programs that talk SQL come in two kinds: `slt` loads bpe.so as anyone does, `slt-static`
 # has the glue linked in, which is what sanitizers need.
 STATIC_FLAGS := -DSQLITE_CORE -DSLT_STATIC
@@ -226,6 +228,7 @@ recipes: $(EXT) ## every sql/recipes/*.sql gives its .out
 oom: $(B)/bin/oom $(B)/bin/slt-static ## every allocation fails once, and from then on
 	@$(RUN) $(B)/bin/oom
 	@$(RUN) $(B)/bin/slt-static --oom $(OOM_TESTS)
+	@$(RUN) $(B)/bin/slt-static --oom=sticky $(OOM_STICKY)
 
 sql: $(B)/bin/slt $(B)/bin/store_c $(EXT) ## tests/sql/*.test through the real loader
 	@$(RUN) $(B)/bin/slt --ext ./bpe $(SQL_TESTS)
@@ -319,8 +322,10 @@ SOAK_LATE ?= 20
 # be over within 25 ms of CPU time. The long runs show that it does not take longer in those.
 SOAK_SHORT = --least 0.03 --cut 10000 --bound-ms 25 --seed $(SEED)
 SOAK_LONG = --least 0.3 --encoding o200k_base --seed $(SEED)
+# The gap behind the last question grows with the memory that a call frees.
+SOAK_GAPS = --least 0.05 --encoding o200k_base --seed $(SEED)
 SOAK_RUNS = "interrupt --moments $(SOAK_MOMENTS) $(SOAK_SHORT)" \
-  "interrupt --moments $(SOAK_LATE) $(SOAK_LONG)" "gaps $(SOAK_LONG)" \
+  "interrupt --moments $(SOAK_LATE) $(SOAK_LONG)" "gaps $(SOAK_GAPS)" \
   "progress --moments $(SOAK_OTHERS) $(SOAK_SHORT)" "question --moments $(SOAK_OTHERS) $(SOAK_SHORT)"
 
 .PHONY: limits soak soak-interrupt
@@ -409,7 +414,8 @@ soak: soak-fuzz
 soak-fuzz: ## the same for long: FUZZ_SECONDS=480 each (TARGETS='sql=900 store' for some)
 	@$(MAKE) --no-print-directory $(FUZZ_BUILD) SECONDS=$(FUZZ_SECONDS) fuzz-run
 
-AFL_TARGETS ?= import_hf import_gpt2 import_minbpe import_plain import_tiktoken model config tokenizer store sql query
+AFL_TARGETS ?= import_hf import_gpt2 import_minbpe import_plain import_tiktoken model config tokenizer store sql \
+  query regex
 soak: soak-afl
 soak-afl: ## AFL++ over files and SQL, FUZZ_SECONDS each (needs afl++; TARGETS as above)
 	@$(MAKE) --no-print-directory CC=afl-clang-fast B=build/fuzz-afl CFLAGS="-O2 -g -DBPE_SMALL" \
@@ -452,6 +458,7 @@ selftest-broken: $(EXT) $(patsubst %,$(B)/bin/%,slt vectors bugs prop_window uni
 
 HOSTILE_SEEDS ?= 20
 
+soak: soak-hostile
 soak-hostile: $(B)/bin/hostile_hash $(HOSTILE:%=$(B)/bin/%) $(EXT) ## all of it: every value in every place, HOSTILE_SEEDS=20 secrets
 	@for s in $$(seq $(HOSTILE_SEEDS)); do $(RUN) $(B)/bin/hostile_hash --ext ./bpe --seed $$s || exit 1; done
 	@for p in $(HOSTILE); do $(RUN) $(B)/bin/$$p ./bpe --full || exit 1; done
@@ -571,6 +578,7 @@ mutate: ## would `make test` notice? MUTANTS=320 changed sources, MUTATION_SEED=
 	nice -n 15 python3 tests/mutate/mutate.py --seed $(MUTATION_SEED) --mutants $(MUTANTS) \
 	  --jobs $(MUTATE_JOBS) --out $(B)/mutate
 
+soak: soak-mutate
 soak-mutate: mutate
 
 lint: ## warnings are errors with gcc and clang; cppcheck
