@@ -195,8 +195,6 @@ typedef struct json_doc {
 
 int json_parse(bytes text, const char *what, failure *, json_doc *out);
 void json_doc_clear(json_doc *);
-/* Appends a JSON string literal of the bytes, U+FFFD where they are malformed. */
-void json_append_string(bpe_buffer *, const void *text, size_t len);
 /* May be stopped; then the failure says so. */
 void json_append_ids(bpe_buffer *, const uint32_t *ids, size_t n, failure *);
 

@@ -106,13 +106,13 @@ static void version_func(sqlite3_context *ctx, int argc, sqlite3_value **argv) {
 
 static void add_key(bpe_buffer *b, const char *key) {
   bpe_buffer_append(b, b->len > 1 ? ", " : "", b->len > 1 ? 2 : 0);
-  json_append_string(b, key, strlen(key));
+  bpe_buffer_append_json(b, key, strlen(key));
   bpe_buffer_append(b, ": ", 2);
 }
 
 static void add_text(bpe_buffer *b, const char *key, const char *value) {
   add_key(b, key);
-  json_append_string(b, value, strlen(value));
+  bpe_buffer_append_json(b, value, strlen(value));
 }
 
 static void add_number(bpe_buffer *b, const char *before, size_t value, const char *after) {
@@ -128,7 +128,7 @@ static void add_tokenizers(bpe_buffer *b, const conn *c) {
     bpe_coder_stats stats;
     bpe_coder_stat(t->coder, &stats);
     bpe_buffer_append(b, "{\"name\": ", 9);
-    json_append_string(b, t->name, strlen(t->name));
+    bpe_buffer_append_json(b, t->name, strlen(t->name));
     add_number(b, ", \"piece_slots\": ", stats.piece_slots, "");
     add_number(b, ", \"piece_bytes\": ", stats.piece_bytes, "");
     add_number(b, ", \"scratch_bytes\": ", stats.scratch_bytes, t->next ? "}, " : "}");

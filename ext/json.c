@@ -340,28 +340,6 @@ void json_doc_clear(json_doc *doc) {
 
 /* ---- Writing ------------------------------------------------------------------------------- */
 
-void json_append_string(bpe_buffer *b, const void *text, size_t len) {
-  static const char hex[] = "0123456789abcdef";
-  const uint8_t *p = text;
-  bpe_buffer_append(b, "\"", 1);
-  for (size_t at = 0, step; at < len; at += step) {
-    step = bpe_utf8_next(p + at, len - at);
-    const uint8_t c = p[at];
-    if (c == '"' || c == '\\') {
-      bpe_buffer_append(b, "\\", 1);
-      bpe_buffer_append(b, p + at, 1);
-    } else if (c < 0x20) {
-      const char escape[6] = {'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]};
-      bpe_buffer_append(b, escape, 6);
-    } else if (bpe_utf8_valid(p + at, step)) {
-      bpe_buffer_append(b, p + at, step);
-    } else {
-      bpe_buffer_append(b, "\xEF\xBF\xBD", 3);
-    }
-  }
-  bpe_buffer_append(b, "\"", 1);
-}
-
 void json_append_ids(bpe_buffer *b, const uint32_t *ids, size_t n, failure *f) {
   enum { ID_WORK = 16 };
   work w = {.f = f};

@@ -272,10 +272,9 @@ static int take_max_token_length(const json_value *v, options *o, failure *f) {
 }
 
 static int take_threads(const json_value *v, options *o, failure *f) {
-  enum { MAX_THREADS = 1024 };
   uint64_t n;
-  if (!whole_number(v, &n) || n > MAX_THREADS) {
-    return fail(f, "option threads must be a whole number, 0 to %d", MAX_THREADS);
+  if (!whole_number(v, &n) || n > BPE_MOST_THREADS) {
+    return fail(f, "option threads must be a whole number, 0 to %d", BPE_MOST_THREADS);
   }
   o->train.threads = (unsigned)n;
   return SQLITE_OK;

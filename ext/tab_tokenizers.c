@@ -343,7 +343,7 @@ static void special_tokens(const bpe_model *m, bpe_buffer *b, failure *f) {
     if (work_stopped(&w, token.kind == BPE_TOKEN ? 4 : 64 + token.len)) break;
     if (token.kind == BPE_TOKEN) continue;
     if (b->len > 1) bpe_buffer_append(b, ",", 1);
-    json_append_string(b, token.bytes, token.len);
+    bpe_buffer_append_json(b, token.bytes, token.len);
     bpe_buffer_append(b, ":", 1);
     bpe_buffer_append_decimal(b, token.id);
   }
@@ -381,7 +381,7 @@ static int json_column(const tokenizers_cursor *cur, conn *c, sqlite3_context *c
     json_append_ids(&b, info.eos, info.n_eos, f);
   } else if (cur->fault) {
     bpe_buffer_append(&b, "{\"unsealed\":", 12);
-    json_append_string(&b, cur->fault, strlen(cur->fault));
+    bpe_buffer_append_json(&b, cur->fault, strlen(cur->fault));
     bpe_buffer_append(&b, "}", 1);
   } else {
     bpe_buffer_append(&b, info.stats, info.stats_len);

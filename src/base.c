@@ -67,8 +67,12 @@ bool pace_ask(pace *p) {
   return p->stopped;
 }
 
+bpe_status set_stopped_at(bpe_error *e, size_t at) {
+  return set_error(e, BPE_STOPPED, at, "interrupted");
+}
+
 bpe_status set_stopped(bpe_error *e) {
-  return set_error(e, BPE_STOPPED, 0, "interrupted");
+  return set_stopped_at(e, 0);
 }
 
 void *mem_new(const bpe_alloc *a, size_t count, size_t size) {

@@ -104,6 +104,7 @@ static inline bool pace_stopped(pace *p, size_t units) {
 }
 
 bpe_status set_stopped(bpe_error *);
+bpe_status set_stopped_at(bpe_error *, size_t at);
 
 static inline bpe_status pace_add(pace *p, size_t units, bpe_error *e) {
   return pace_stopped(p, units) ? set_stopped(e) : BPE_OK;

@@ -94,6 +94,8 @@ typedef struct bpe_buffer {
 void bpe_buffer_init(bpe_buffer *, const bpe_alloc *, size_t limit);
 void bpe_buffer_append(bpe_buffer *, const void *bytes, size_t len);
 void bpe_buffer_append_decimal(bpe_buffer *, uint64_t value);
+/* A JSON string literal of the bytes, U+FFFD where they are malformed. */
+void bpe_buffer_append_json(bpe_buffer *, const void *text, size_t len);
 /* Room for `len` more bytes at the returned place, NULL on failure; commit counts those written,
 ** and only committing looks at the limit. */
 uint8_t *bpe_buffer_reserve(bpe_buffer *, size_t len);
@@ -461,6 +463,8 @@ typedef struct bpe_train_progress {
   uint32_t merges, wanted;
   uint64_t count_ns, merge_ns; /* spent in either phase */
 } bpe_train_progress;
+
+enum { BPE_MOST_THREADS = 1024 }; /* more are not made */
 
 typedef struct bpe_train_options {
   const char *pattern; /* NULL: o200k; a name or a regex */

@@ -201,7 +201,7 @@ static bpe_status start_worker(crew *c, worker *w, bpe_error *e) {
 
 static bpe_status owner_stopped(crew *c, bpe_error *e) {
   if (c->o.stop == NULL || !c->o.stop(c->o.stop_ctx)) return BPE_OK;
-  return set_error(e, BPE_STOPPED, 0, "interrupted");
+  return set_stopped(e);
 }
 
 static bpe_status grow_total(crew *c, size_t len, bpe_error *e) {

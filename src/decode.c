@@ -78,7 +78,7 @@ bpe_status bpe_decode(const bpe_model *m, const uint32_t *ids, size_t n, bpe_spe
       bpe_buffer_append(out, vocab_bytes(v, t), t->len);
     if (out->status != BPE_OK) break;
     if (strip != 0 && out->len - before >= strip) strip_left(out, before, &strip);
-    if (pace_stopped(&p, ID_WORK + t->len)) return set_error(e, BPE_STOPPED, i, "interrupted");
+    if (pace_stopped(&p, ID_WORK + t->len)) return set_stopped_at(e, i);
   }
   if (out->status == BPE_OK) strip_left(out, before, &strip);
   return buffer_status(out, e);

@@ -284,7 +284,7 @@ bpe_status doc_keys(const doc_node *object, const char *what, const char *const 
   return BPE_OK;
 }
 
-void doc_append_string(bpe_buffer *b, const void *text, size_t len) {
+void bpe_buffer_append_json(bpe_buffer *b, const void *text, size_t len) {
   static const char hex[] = "0123456789abcdef";
   const uint8_t *s = text;
   bpe_buffer_append(b, "\"", 1);

@@ -59,7 +59,4 @@ static inline bool doc_has_kind(const doc_node *v, doc_kind kind) {
 bpe_status doc_keys(const doc_node *object, const char *what, const char *const *known,
                     bpe_error *);
 
-/* Appends a string literal; malformed bytes become U+FFFD. */
-void doc_append_string(bpe_buffer *, const void *text, size_t len);
-
 #endif

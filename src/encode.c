@@ -164,7 +164,7 @@ static bpe_status check_bytes(const vocab *v, const uint8_t *base, size_t at, co
                               const bpe_walk_options *o, normal_text *normal, bpe_error *e) {
   pace work = {.stop = o->stop, .ctx = o->stop_ctx};
   for (size_t i = 0; i < p->n_ids; i++) {
-    if (pace_stopped(&work, ID_WORK)) return set_error(e, BPE_STOPPED, at, "interrupted");
+    if (pace_stopped(&work, ID_WORK)) return set_stopped_at(e, at);
     if (p->ids[i] == BPE_NONE) {
       const size_t place = normal != NULL ? normal_source(normal, at) : at;
       return set_error(e, BPE_BADTEXT, place, "no token for the byte at %zu: 0x%02x", place,
@@ -332,8 +332,7 @@ static bpe_status next_piece(bpe_walk *w, bpe_piece *p, bpe_error *e) {
 static bpe_status ask(bpe_walk *w, size_t at, bpe_error *e) {
   if (w->options.stop == NULL || at - w->asked < STOP_INTERVAL) return BPE_OK;
   w->asked = at;
-  return w->options.stop(w->options.stop_ctx) ? set_error(e, BPE_STOPPED, at, "interrupted")
-                                              : BPE_OK;
+  return w->options.stop(w->options.stop_ctx) ? set_stopped_at(e, at) : BPE_OK;
 }
 
 static bpe_piece special_piece(bpe_walk *w, size_t start, size_t stop, uint32_t id) {
@@ -516,8 +515,7 @@ static ALWAYS_INLINE bpe_status append_ids(form f, const bpe_walk *w, size_t at,
                                            bpe_error *e) {
   pace p = {.stop = w->options.stop, .ctx = w->options.stop_ctx};
   for (size_t i = 0; i < n;) {
-    if (i != 0 && pace_stopped(&p, (size_t)IDS_PER_RESERVE * 4))
-      return set_error(e, BPE_STOPPED, at, "interrupted");
+    if (i != 0 && pace_stopped(&p, (size_t)IDS_PER_RESERVE * 4)) return set_stopped_at(e, at);
     const size_t stop = n - i < IDS_PER_RESERVE ? n : i + IDS_PER_RESERVE;
     uint8_t *const start = bpe_buffer_reserve(out, (stop - i) * most_bytes[f] + FORM_SLACK);
     if (start == NULL) return buffer_status(out, e);

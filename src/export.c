@@ -59,7 +59,7 @@ static void list_specials(const bpe_model *m, bpe_buffer *b) {
     const vocab_entry *t = &m->v.entries[i];
     if (t->kind != BPE_SPECIAL) continue;
     if (any) bpe_buffer_append(b, ",", 1);
-    doc_append_string(b, vocab_bytes(&m->v, t), t->len);
+    bpe_buffer_append_json(b, vocab_bytes(&m->v, t), t->len);
     bpe_buffer_append(b, ":", 1);
     bpe_buffer_append_decimal(b, t->id);
     any = true;

@@ -65,7 +65,7 @@ static void spell(writing *w, const vocab_entry *t) {
 
 static void add_token(writing *w, const vocab_entry *t) {
   spell(w, t);
-  if (w->name.bytes != NULL) doc_append_string(w->out, w->name.bytes, w->name.len);
+  if (w->name.bytes != NULL) bpe_buffer_append_json(w->out, w->name.bytes, w->name.len);
 }
 
 /* Whether the vocabulary would have other bytes for this token, or what merging begins with. */
@@ -131,7 +131,7 @@ static void add_added_tokens(writing *w) {
     add(w->out, any ? ",{\"id\":" : "{\"id\":");
     add_number(w->out, t->id);
     add(w->out, ",\"content\":");
-    doc_append_string(w->out, name.text, name.len);
+    bpe_buffer_append_json(w->out, name.text, name.len);
     add_bool(w->out, ",\"single_word\":", t->flags & ENTRY_WORD);
     add_bool(w->out, ",\"lstrip\":", t->flags & ENTRY_LSTRIP);
     add_bool(w->out, ",\"rstrip\":", t->flags & ENTRY_RSTRIP);
@@ -147,7 +147,7 @@ static void add_added_tokens(writing *w) {
 
 static void add_split(bpe_buffer *b, const char *text, size_t len) {
   add(b, "{\"type\":\"Split\",\"pattern\":{\"Regex\":");
-  doc_append_string(b, text, len);
+  bpe_buffer_append_json(b, text, len);
   add(b, "},\"behavior\":\"Isolated\",\"invert\":false},");
 }
 
@@ -187,7 +187,7 @@ static const char *json_name(bpe_buffer *b, const bpe_model *m, uint32_t id) {
   const vocab_entry *t = &m->v.entries[vocab_find_id(&m->v, id)];
   const bpe_name name = model_spelling(m, t);
   b->len = 0;
-  doc_append_string(b, name.text, name.len);
+  bpe_buffer_append_json(b, name.text, name.len);
   bpe_buffer_append(b, "", 1);
   return b->status != BPE_OK ? "" : (const char *)b->bytes;
 }

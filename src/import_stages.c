@@ -371,7 +371,7 @@ static bpe_status set_chain(hf *h, const items *x) {
   for (size_t i = 0; i < x->n; i++) {
     bpe_buffer_append(&text, i == 0 ? "[" : ",", 1);
     if (x->list[i].is_regex) bpe_buffer_append(&text, "{\"regex\":", 9);
-    doc_append_string(&text, x->list[i].text, x->list[i].len);
+    bpe_buffer_append_json(&text, x->list[i].text, x->list[i].len);
     if (x->list[i].is_regex) bpe_buffer_append(&text, "}", 1);
   }
   bpe_buffer_append(&text, "]", 1);

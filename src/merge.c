@@ -294,7 +294,7 @@ static bpe_status merge_long(const vocab *v, merge_scratch *m, const uint8_t *s,
     tail = TAIL;
     if (m->stop != NULL && done - asked >= STOP_INTERVAL) {
       asked = done;
-      if (m->stop(m->stop_ctx)) return set_error(e, BPE_STOPPED, done, "interrupted");
+      if (m->stop(m->stop_ctx)) return set_stopped_at(e, done);
     }
   }
   return BPE_OK;

@@ -165,18 +165,18 @@ bool normalizer_is_plain(const normalizer *n) {
 
 static void write_step(const step *s, bpe_buffer *out) {
   switch (s->kind) {
-  case STEP_FORM: doc_append_string(out, s->form->name, strlen(s->form->name)); break;
-  case STEP_PREFIX_SPACE: doc_append_string(out, "prefix_space", 12); break;
+  case STEP_FORM: bpe_buffer_append_json(out, s->form->name, strlen(s->form->name)); break;
+  case STEP_PREFIX_SPACE: bpe_buffer_append_json(out, "prefix_space", 12); break;
   case STEP_PREPEND:
     bpe_buffer_append(out, "{\"prepend\":", 11);
-    doc_append_string(out, s->to, s->to_len);
+    bpe_buffer_append_json(out, s->to, s->to_len);
     bpe_buffer_append(out, "}", 1);
     break;
   case STEP_REPLACE:
     bpe_buffer_append(out, "{\"replace\":[", 12);
-    doc_append_string(out, s->from, s->from_len);
+    bpe_buffer_append_json(out, s->from, s->from_len);
     bpe_buffer_append(out, ",", 1);
-    doc_append_string(out, s->to, s->to_len);
+    bpe_buffer_append_json(out, s->to, s->to_len);
     bpe_buffer_append(out, "]}", 2);
     break;
   }
@@ -217,9 +217,9 @@ static void write_hf_replace(const char *from, size_t from_len, const char *to, 
   static const char head[] = "{\"type\":\"Replace\",\"pattern\":{\"String\":",
                     middle[] = "},\"content\":";
   bpe_buffer_append(out, head, sizeof head - 1);
-  doc_append_string(out, from, from_len);
+  bpe_buffer_append_json(out, from, from_len);
   bpe_buffer_append(out, middle, sizeof middle - 1);
-  doc_append_string(out, to, to_len);
+  bpe_buffer_append_json(out, to, to_len);
   bpe_buffer_append(out, "}", 1);
 }
 
@@ -238,7 +238,7 @@ static void write_hf_step(const step *s, bool marks, bpe_buffer *out) {
   } else {
     const bool mark = marks && s->to_len == 1 && s->to[0] == ' ';
     bpe_buffer_append(out, prepend, sizeof prepend - 1);
-    doc_append_string(out, mark ? space_mark : s->to, mark ? 3 : s->to_len);
+    bpe_buffer_append_json(out, mark ? space_mark : s->to, mark ? 3 : s->to_len);
     bpe_buffer_append(out, "}", 1);
   }
 }

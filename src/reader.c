@@ -32,7 +32,7 @@ size_t reader_piece_len(const reader *r) {
 
 static bpe_status stopped(const reader *r, size_t at, bpe_error *e) {
   if (r->stop == NULL || !r->stop(r->stop_ctx)) return BPE_OK;
-  return set_error(e, BPE_STOPPED, at, "interrupted");
+  return set_stopped_at(e, at);
 }
 
 /* The first special token at or after `from`. */

@@ -377,13 +377,12 @@ bpe_status regex_next(const regex *r, regex_match *m, const uint8_t *s, size_t l
   *start = *stop = len;
   while (from < len) {
     /* One attempt may look at all of the text, so bytes matched say nothing about time. */
-    if (m->stop != NULL && m->stop(m->stop_ctx))
-      return set_error(e, BPE_STOPPED, from, "interrupted");
+    if (m->stop != NULL && m->stop(m->stop_ctx)) return set_stopped_at(e, from);
     size_t to;
     if (r->later != NULL && from == first) m->places = 1;
     const pcre2_code *code = r->later != NULL && from != first ? r->later : r->code;
     const int n = attempt(code, m, s, len, from, &to);
-    if (n == STOPPED) return set_error(e, BPE_STOPPED, from, "interrupted");
+    if (n == STOPPED) return set_stopped_at(e, from);
     if (n == PCRE2_ERROR_NOMATCH) {
       from = char_start(s, len, to);
       continue;

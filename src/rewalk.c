@@ -228,8 +228,7 @@ bpe_status rewalk_next(rewalk *r, bpe_piece *p, bpe_error *e) {
     r->asked += p->stop - p->start;
     if (r->asked >= STOP_INTERVAL) {
       r->asked = 0;
-      if (r->options.stop(r->options.stop_ctx))
-        st = set_error(e, BPE_STOPPED, p->stop, "interrupted");
+      if (r->options.stop(r->options.stop_ctx)) st = set_stopped_at(e, p->stop);
     }
   }
   return st;

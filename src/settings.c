@@ -93,7 +93,7 @@ static void add_names(bpe_buffer *b, const bpe_model *m, pace *p) {
     add(b, i == 0 ? "[[" : ",[");
     bpe_buffer_append_decimal(b, m->names[i].id);
     add(b, ",");
-    doc_append_string(b, m->names[i].text, m->names[i].len);
+    bpe_buffer_append_json(b, m->names[i].text, m->names[i].len);
     add(b, "]");
   }
   add(b, "]");

@@ -275,7 +275,7 @@ bpe_status special_find(const bpe_finder *f, const uint8_t *text, size_t from, s
   *m = (special_match){len, 0, BPE_NONE};
   for (size_t i = from; i < len && f->n > 0;) {
     size_t work = 0;
-    if (pace_stopped(&p, 0)) return set_error(e, BPE_STOPPED, i, "interrupted");
+    if (pace_stopped(&p, 0)) return set_stopped_at(e, i);
     const size_t end = len - i < STRIDE ? len : i + STRIDE;
     const size_t at = next_start(f, text, i, end);
     p.work += (at - i) * (PACE_STRIDE / STRIDE);
@@ -287,7 +287,7 @@ bpe_status special_find(const bpe_finder *f, const uint8_t *text, size_t from, s
     if (k == f->n) continue;
     special_match found = {at, f->names[k].len, f->names[k].id};
     if (f->names[k].flags == 0 || apply_flags(f->names[k].flags, text, from, len, &found, &p)) {
-      if (p.stopped) return set_error(e, BPE_STOPPED, i, "interrupted");
+      if (p.stopped) return set_stopped_at(e, i);
       *m = found;
       return BPE_OK;
     }

@@ -219,8 +219,7 @@ bpe_status bpe_trace_next(bpe_trace *t, bpe_step *out, bpe_error *e) {
   bpe_piece p;
   *out = (bpe_step){0};
   const bool stepped = t->begun && next_step(t);
-  if (pace_stopped(&t->pace, STEP_WORK))
-    return set_error(e, BPE_STOPPED, t->step.start, "interrupted");
+  if (pace_stopped(&t->pace, STEP_WORK)) return set_stopped_at(e, t->step.start);
   if (!stepped) {
     bpe_status st = bpe_walk_next(t->walk, &p, e);
     if (st == BPE_OK) st = begin_piece(t, &p, e);

@@ -14,7 +14,7 @@
 #include "pool.h"
 #include "train_queue.h"
 
-enum { MAX_VOCAB = INT32_MAX, MAX_THREADS = 1024, PROGRESS_NS = 100000000 };
+enum { MAX_VOCAB = INT32_MAX, PROGRESS_NS = 100000000 };
 
 /* Units of work: of a name that is looked at, copied, looked up; of a piece that is added up, of a
 ** new pair. */
@@ -106,7 +106,7 @@ static bpe_status hire(bpe_trainer *t, bpe_error *e) {
   static const char whitespace[] = "whitespace";
   const bpe_pattern *p = t->pattern;
   unsigned threads = t->o.threads != 0 ? t->o.threads : pool_cores();
-  if (threads > MAX_THREADS) threads = MAX_THREADS;
+  if (threads > BPE_MOST_THREADS) threads = BPE_MOST_THREADS;
   const crew_options o = {
       .n_workers = threads - 1,
       .rules = {.specials = t->o.n_specials > 0 ? t->finder : NULL,

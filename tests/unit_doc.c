@@ -215,7 +215,7 @@ static void check_append(void) {
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     bpe_buffer b;
     bpe_buffer_init(&b, &unit_alloc, 0);
-    doc_append_string(&b, rows[i].text, rows[i].len);
+    bpe_buffer_append_json(&b, rows[i].text, rows[i].len);
     CHECK_BYTES(b.bytes, b.len, rows[i].out, strlen(rows[i].out));
     bpe_buffer_clear(&b);
   }
