@@ -1,6 +1,7 @@
 /* natural.c - see natural.h. */
 #include "natural.h"
 
+#include "unicode.h"
 #include "utf8.h"
 
 /* White space and closing marks behind a sentence are looked through as far as this, in bytes. */
@@ -20,8 +21,7 @@ static uint32_t char_before(const uint8_t *text, size_t from, size_t at, size_t 
 }
 
 static bool is_blank(uint32_t c) {
-  return c == ' ' || (c >= '\t' && c <= '\r') || c == 0xa0 || c == 0x2028 || c == 0x2029 ||
-         c == 0x202f || c == 0x3000;
+  return unicode_class(c) == CLASS_SPACE;
 }
 
 static bool is_closing(uint32_t c) {

@@ -5,6 +5,7 @@
 #include "utf8.h"
 
 enum { STOP_INTERVAL = 1 << 16 }; /* bytes of text between two questions to stop */
+enum { CHAR_WORK = 4 };           /* units, of a look at a character */
 
 void reader_begin(reader *r, const uint8_t *text, size_t len, uint64_t weight, uint64_t base) {
   r->text = text;
@@ -54,9 +55,14 @@ bool reader_stretch(reader *r, size_t *start, size_t *stop, bpe_error *e) {
   return false;
 }
 
-static bool is_space(const uint8_t *s, size_t len) {
-  size_t n;
-  return utf8_length(s, len) != 0 && unicode_class(utf8_decode(s, &n)) == CLASS_SPACE;
+/* Whether a piece is white space: with pretokenized rows its first character does not say it. */
+static bool is_space(reader *r, const uint8_t *s, size_t len) {
+  r->pace = (pace){.stop = r->stop, .ctx = r->stop_ctx};
+  for (size_t i = 0, n; i < len && !pace_stopped(&r->pace, CHAR_WORK); i += n) {
+    if (utf8_length(s + i, len - i) == 0) return false;
+    if (unicode_class(utf8_decode(s + i, &n)) != CLASS_SPACE) return false;
+  }
+  return true;
 }
 
 /* The same for a piece that is long enough to ask meanwhile. */
@@ -101,7 +107,10 @@ static read_end run_stretch(reader *r, count_table *t, bpe_error *e) {
     }
     r->start = sp->at;
     if (split_next(sp, e) != BPE_OK) return READ_FAILED;
-    if (skip_space && is_space(r->text + r->start, sp->at - r->start)) continue;
+    if (skip_space && is_space(r, r->text + r->start, sp->at - r->start)) {
+      if (stopped_inside(r, e)) return READ_FAILED;
+      continue;
+    }
     if (!count_piece(r, t)) {
       if (stopped_inside(r, e)) return READ_FAILED;
       r->pending = true;

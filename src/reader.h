@@ -18,7 +18,7 @@
 /* What all readers of a training have in common. */
 typedef struct reader_rules {
   const bpe_finder *specials; /* NULL: none; borrowed */
-  bool skip_space;            /* pieces that begin with white space do not count */
+  bool skip_space;            /* pieces of white space do not count */
 } reader_rules;
 
 typedef enum read_end {

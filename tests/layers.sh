@@ -38,7 +38,7 @@ columns: merge
 lanes: columns merge
 unseen: lanes pieces
 encode: merge model pieces form_wide unseen
-natural: utf8
+natural: utf8 unicode
 rewalk: encode merge model vocab utf8
 window: rewalk natural utf8 encode merge model
 trace: encode merge model

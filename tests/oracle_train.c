@@ -55,8 +55,14 @@ static void add_piece(trainer *t, const uint8_t *s, size_t len, uint64_t weight)
 }
 
 static bool is_space(const oracle_train_options *o, const uint8_t *s, size_t len) {
-  uint32_t cp;
-  return oracle_utf8(s, len, &cp) != 0 && oracle_classes_has(o->classes, "\\s", cp);
+  size_t i = 0;
+  while (i < len) {
+    uint32_t cp;
+    const size_t n = oracle_utf8(s + i, len - i, &cp);
+    if (n == 0 || !oracle_classes_has(o->classes, "\\s", cp)) return false;
+    i += n;
+  }
+  return true;
 }
 
 static void add_stretch(trainer *t, const uint8_t *s, size_t len, uint64_t weight) {
