@@ -101,6 +101,19 @@ static size_t make_document(char *to, size_t len) {
   return len;
 }
 
+/* A phrase of FTS5's, and one whose last token is a prefix. */
+static size_t make_phrase(char *to, size_t len) {
+  to[0] = to[len - 1] = '"';
+  make_words(to + 1, len - 2);
+  return len;
+}
+
+static size_t make_prefix(char *to, size_t len) {
+  make_phrase(to, len - 1);
+  to[len - 1] = '*';
+  return len;
+}
+
 /* Merges that all make different tokens: of two bytes, then of three. */
 static size_t add_merges(char *to, size_t len, size_t n, const char *form, const char *between) {
   for (unsigned i = 0; n + 40 < len && i < 12000000; i++) {
@@ -139,7 +152,11 @@ static size_t make_airy(char *to, size_t len) {
 #define INSERT_FROM(what, more) \
   "INSERT INTO bpe_tokenizers(name, source" more ") SELECT 'new', body" what
 #define REMOVE "DELETE FROM bpe_tokenizers WHERE name = 'new'"
-#define ROWS "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 40) "
+#define ROWS_OF(number) \
+  "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < " number ") "
+#define ROWS ROWS_OF("40")
+/* For functions that take no time: many rows, between which SQLite stops. */
+#define MANY ROWS_OF("length(?1)")
 
 const subject subjects[] = {
     /* Counting and encoding */
@@ -199,6 +216,22 @@ const subject subjects[] = {
     {"decode a document", "SELECT bpe_decode(?1, 'wrapped', '{\"document\":true}')", NULL, NULL,
      "SELECT bpe_decode('[256,97,257]', 'wrapped', '{\"document\":true}')", make_document, 2 * MB,
      200 * MB, false, false},
+    /* Packed ids */
+    {"ids_length", MANY "SELECT sum(bpe_ids_length(?1) + bpe_ids_length(?1, 16)) FROM n", NULL,
+     NULL, "SELECT bpe_ids_length(x'0100000002000000')", make_packed, 20000, 8 * MB, true,
+     false},
+    {"ids_slice", MANY "SELECT sum(length(bpe_ids_slice(?1, i / 8, 100))) FROM n", NULL, NULL,
+     "SELECT hex(bpe_ids_slice(x'0100000002000000', 1, 1))", make_packed, 20000, 8 * MB, true,
+     false},
+    {"ids_slice of most", "SELECT bpe_ids_slice(?1, 1, length(?1) / 2 - 2, 16)", NULL, NULL,
+     "SELECT hex(bpe_ids_slice(x'0100000002000000', 1, 1))", make_packed, 4 * MB, 8 * MB, true,
+     false},
+    /* Names */
+    {"resolve", MANY "SELECT count(bpe_resolve(iif(i % 3 = 0, 'big', 'gpt-4-' || i))) FROM n", NULL,
+     NULL, "SELECT bpe_resolve('gpt-4') || bpe_resolve('big')", make_run, 5000, 4 * MB, true,
+     false},
+    {"resolve a long name", "SELECT bpe_resolve(?1)", NULL, NULL, "SELECT bpe_resolve('gpt-4')",
+     make_words, MB / 4, 8 * MB, false, false},
     /* Loading, on the way to small answers */
     {"token of a stored one", "SELECT hex(bpe_token(100, 'big'))", FORGET, NULL,
      "SELECT hex(bpe_token(100, 'big'))", NULL, 0, 0, false, false},
@@ -324,6 +357,16 @@ const subject subjects[] = {
      "SELECT count(*) FROM f", make_words, MB / 4, 50 * MB, true, false},
     {"fts5 one run", "INSERT INTO g(body) VALUES(?1)", NULL, "DELETE FROM g",
      "SELECT count(*) FROM g", make_run, MB / 4, 50 * MB, true, false},
+    {"fts5 match",
+     "SELECT highlight(q, 0, '[', ']') FROM q WHERE q MATCH '\"some 17\" OR \"text some\"'", NULL,
+     NULL, "SELECT count(*) FROM q WHERE q MATCH '\"17 text\"'", NULL, 0, 0, false, false},
+    {"fts5 match prefix", "SELECT snippet(q, 0, '[', ']', '', 9) FROM q WHERE q MATCH '1* OR te*'",
+     NULL, NULL, "SELECT count(*) FROM q WHERE q MATCH '17 + te*'", NULL, 0, 0, false, false},
+    {"fts5 match a long phrase", "SELECT count(*) FROM q WHERE q MATCH ?1", NULL, NULL,
+     "SELECT count(*) FROM q WHERE q MATCH '\"17 text\"'", make_phrase, MB / 8, MB / 3, false,
+     false},
+    {"fts5 match a long prefix", "SELECT count(*) FROM q WHERE q MATCH ?1", NULL, NULL,
+     "SELECT count(*) FROM q WHERE q MATCH '17 + te*'", make_prefix, MB / 8, MB / 3, false, false},
     {.name = NULL},
 };
 
@@ -346,7 +389,9 @@ bool subjects_prepare(sqlite3 *db, const char *encoding, int cut) {
       " group_concat('[' || (i >> 8) || ',' || (i & 255) || ']') || ']}' FROM (WITH RECURSIVE n(i) AS"
       " (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 60000) SELECT i FROM n);"
       "CREATE VIRTUAL TABLE f USING fts5(body, tokenize = 'bpe gpt2 fold trim');"
-      "CREATE VIRTUAL TABLE g USING fts5(body, tokenize = 'bpe gpt2');";
+      "CREATE VIRTUAL TABLE g USING fts5(body, tokenize = 'bpe gpt2');"
+      "CREATE VIRTUAL TABLE q USING fts5(body, tokenize = 'bpe gpt2 fold trim');"
+      "INSERT INTO q SELECT substr(body, 1 + 12 * column1, 600) FROM parts, (VALUES(0), (1), (2));";
   static const char copies[] =
       "INSERT INTO bpe_tokenizers(name, source) SELECT 'big', bpe_export('%s', 'model');"
       "INSERT INTO sources SELECT 'whole', bpe_export('big', 'model');"
