@@ -5,8 +5,8 @@
 ** Someone makes a file with stand-ins of our functions, which may do anything in a schema, and
 ** someone else opens it with the real ones. For each way to call each function and table from each
 ** place that a schema has (views, triggers, generated columns, CHECK, DEFAULT, indexes on
-** expressions and partial ones), with the schema trusted and not, what happens must be what the
-** flags promise:
+** expressions and partial ones), with the schema trusted and not, defensive or not, with triggers
+** and without, what happens must be what the flags promise:
 **
 **     'i'  innocuous: runs anywhere                  'n'  runs where the schema is trusted
 **     'd'  runs in no schema, trusted or not         det  may stand where answers must not change
@@ -108,16 +108,17 @@ typedef struct place {
   const char *use;
   bool det;     /* wants answers that do not change */
   bool selects; /* make wants a whole SELECT */
+  bool fires;   /* is a trigger: nothing happens where those are switched off */
   bool blind;   /* SQLite looks at the flags of functions only whose answers do not change */
 } place;
 
 static const place places[] = {
     {"view", "CREATE VIEW v AS %s", "body", "SELECT * FROM h.v", .selects = true},
     {"trigger", "CREATE TRIGGER r AFTER INSERT ON t BEGIN INSERT INTO log SELECT count(*) FROM (%s);"
-     " END", "body", "INSERT INTO h.t(body) VALUES('hello')", .selects = true},
+     " END", "body", "INSERT INTO h.t(body) VALUES('hello')", .selects = true, .fires = true},
     {"trigger of a view", "CREATE VIEW v AS SELECT * FROM t; CREATE TRIGGER r INSTEAD OF UPDATE ON v"
      " WHEN (SELECT count(*) FROM (%s)) BEGIN SELECT 1; END", "body", "UPDATE h.v SET body = 'b'",
-     .selects = true},
+     .selects = true, .fires = true},
     {"virtual column", "CREATE TABLE g(body, n AS (%s)); INSERT INTO g VALUES('hello')", "body",
      "SELECT n FROM h.g", .det = true},
     {"stored column", "CREATE TABLE g(body, n AS (%s) STORED)", "body",
@@ -163,26 +164,47 @@ static void plant(hostile *h, const callable *c, const place *p) {
   hostile_close(h, db);
 }
 
-static void check_planted(hostile *h, sqlite3 *db, const callable *c, const place *p) {
-  plant(h, c, p);
-  for (int trusted = 0; trusted < 2; trusted++) {
-    char *attach = sqlite3_mprintf("ATTACH %Q AS h", hostile_path(h, "planted.db"));
-    sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, trusted, NULL);
-    int rc = hostile_try(h, db, attach); /* reads what tables and indexes call already */
-    const bool attached = rc == SQLITE_OK;
-    sqlite3_free(attach);
-    const bool may = (c->promise == 'i' || (c->promise == 'n' && trusted)) && (c->det || !p->det);
-    const bool unseen = p->blind && !c->det && c->promise != 'i';
-    if (attached) rc = hostile_try(h, db, p->use);
-    const char *said = sqlite3_errmsg(db);
-    loaded_check(&h->t, unseen || (rc == SQLITE_OK) == may, "%s in a %s, %strusted: %d %s", c->format, p->name,
-                 trusted ? "" : "not ", rc, said);
+/* How careful the host is that opens the file. */
+typedef struct caution {
+  bool trusted, defensive, triggers;
+} caution;
+
+static void use_planted(hostile *h, sqlite3 *db, const callable *c, const place *p, caution host) {
+  char *how = sqlite3_mprintf("%s in a %s,%s trusted%s%s", c->format, p->name,
+                              host.trusted ? "" : " not", host.defensive ? ", defensive" : "",
+                              host.triggers ? "" : ", no triggers");
+  char *attach = sqlite3_mprintf("ATTACH %Q AS h", hostile_path(h, "planted.db"));
+  sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, (int)host.trusted, NULL);
+  sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, (int)host.defensive, NULL);
+  sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, (int)host.triggers, NULL);
+  int rc = hostile_try(h, db, attach); /* reads what tables and indexes call already */
+  const bool attached = rc == SQLITE_OK;
+  sqlite3_free(attach);
+  const bool may =
+      (c->promise == 'i' || (c->promise == 'n' && host.trusted)) && (c->det || !p->det);
+  const bool unseen = p->blind && !c->det && c->promise != 'i';
+  if (attached) rc = hostile_try(h, db, p->use);
+  const char *said = sqlite3_errmsg(db);
+  if (p->fires && !host.triggers) {
+    const bool is_view = rc != SQLITE_OK && strstr(said, "cannot modify v because it is a view");
+    loaded_check(&h->t, attached && (rc == SQLITE_OK || is_view), "%s: %d %s", how, rc, said);
+    if (attached) hostile_gives(h, db, "SELECT count(*) FROM h.log", "0");
+  } else {
+    loaded_check(&h->t, unseen || (rc == SQLITE_OK) == may, "%s: %d %s", how, rc, said);
     if (rc != SQLITE_OK)
       loaded_check(&h->t, strstr(said, "unsafe use of") || strstr(said, "non-deterministic") ||
                               (unseen && strstr(said, "bpe_private: not for use in SQL")),
-                   "%s in a %s: %d %s", c->format, p->name, rc, said);
-    if (attached) hostile_run(h, db, "DETACH h");
+                   "%s: %d %s", how, rc, said);
   }
+  if (attached) hostile_run(h, db, "DETACH h");
+  sqlite3_free(how);
+}
+
+/* Under all settings, the triggers last: what they put in the log stays. */
+static void check_planted(hostile *h, sqlite3 *db, const callable *c, const place *p) {
+  plant(h, c, p);
+  for (int i = 0; i < 8; i++)
+    use_planted(h, db, c, p, (caution){(i & 1) != 0, (i & 2) != 0, (i & 4) != 0});
   hostile_remove(h, "planted.db");
 }
 
@@ -224,9 +246,10 @@ static void check_catalogue(hostile *h, sqlite3 *db) {
     hostile_run(h, maker, make);
     sqlite3_free(make);
     hostile_close(h, maker);
-    for (int trusted = 0; trusted < 2; trusted++) {
+    for (int k = 0; k < 4; k++) {
       sqlite3 *victim = hostile_open(h, "planted.db");
-      sqlite3_db_config(victim, SQLITE_DBCONFIG_TRUSTED_SCHEMA, trusted, NULL);
+      sqlite3_db_config(victim, SQLITE_DBCONFIG_TRUSTED_SCHEMA, k & 1, NULL);
+      sqlite3_db_config(victim, SQLITE_DBCONFIG_DEFENSIVE, k >> 1, NULL);
       hostile_run(h, victim, STORE("m"));
       hostile_fails(h, victim, "INSERT INTO t VALUES(1)", SQLITE_ERROR, "unsafe use of");
       hostile_gives(h, victim, USE, ANSWER);
