@@ -222,9 +222,103 @@ static void check_heap_of(long mb) {
   free(text);
 }
 
+/* What changes stored tokenizers. */
+static const char *const stored_work[] = {
+    "INSERT INTO bpe_tokenizers(source, name) SELECT body, 'new' FROM sources WHERE kind ="
+    " 'trained'",
+    "INSERT INTO bpe_tokenizers(source, name) SELECT body, 'new' FROM sources WHERE kind ="
+    " 'huggingface'",
+    "INSERT INTO bpe_tokenizers(source, name) SELECT bpe_train(x, 259), 'new' FROM t",
+    "UPDATE bpe_tokenizers SET name = 'other' WHERE name = 'large'",
+    "UPDATE bpe_tokenizers SET sealed = 1 WHERE name = 'open'",
+    "DELETE FROM bpe_tokenizers WHERE name = 'large'",
+};
+
+/* All that is stored, and that no row belongs to nobody. */
+static const char stored_state[] =
+    "SELECT group_concat(quote(name) || quote(pattern) || quote(options) || quote(digest) || ' ' ||"
+    " (SELECT count(*) || ' ' || total(id) || ' ' || total(length(token)) FROM bpe_model_vocab WHERE"
+    " model_id = m.id) || ' ' || (SELECT count(*) || ' ' || total(rank * id) FROM bpe_model_merges"
+    " WHERE model_id = m.id), ', ') || '; ' || (SELECT count(*) FROM bpe_model_vocab) || ' ' ||"
+    " (SELECT count(*) FROM bpe_model_merges) FROM (SELECT * FROM bpe_model ORDER BY name) m";
+
+static sqlite3 *open_stored(void) {
+  static const char script[] =
+      "CREATE TABLE sources AS SELECT 'trained' AS kind, bpe_train(x || ' ' || hex(x) || n, 900) AS"
+      " body FROM t, (WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n * 7 % 100003 FROM n LIMIT"
+      " 2000) SELECT n FROM n);"
+      "INSERT INTO bpe_tokenizers(name, source) SELECT column1, body FROM (VALUES('large'),"
+      " ('open')), sources;"
+      "UPDATE bpe_model SET digest = NULL WHERE name = 'open';"
+      "INSERT INTO sources VALUES('huggingface', bpe_export('large', 'huggingface'))";
+  sqlite3 *db = open_prepared();
+  check(run_script(db, script), "stored tokenizers");
+  return db;
+}
+
+/* Makes one change with so much memory more than there is in use: it is whole, or there is none and
+** then it can be made. Tells whether it was made at once. */
+static bool check_heap_of_change(const char *sql, sqlite3_int64 more, const char *changed) {
+  sqlite3 *db = open_stored();
+  char *before = first_value(db, stored_state);
+  sqlite3_hard_heap_limit64(sqlite3_memory_used() + more);
+  const answer limited = ask(db, sql, NULL, 0);
+  sqlite3_hard_heap_limit64(0);
+  const bool made = limited.rc == SQLITE_DONE;
+  check(made || limited.rc == SQLITE_NOMEM, "%lld bytes more: %s: %d %s", (long long)more, sql,
+        limited.rc, sqlite3_errmsg(db));
+  check(sqlite3_get_autocommit(db) != 0, "%lld bytes more: %s: in a transaction", (long long)more,
+        sql);
+  char *after = first_value(db, stored_state);
+  const char *right = made ? changed : before;
+  check(after != NULL && right != NULL && strcmp(after, right) == 0,
+        "%lld bytes more: %s: %d, and then %.400s", (long long)more, sql, limited.rc,
+        after != NULL ? after : "nothing");
+  free(after);
+  const answer again = made ? (answer){.rc = SQLITE_DONE} : ask(db, sql, NULL, 0);
+  after = first_value(db, stored_state);
+  check(again.rc == SQLITE_DONE && after != NULL && strcmp(after, changed) == 0,
+        "%lld bytes more: %s: afterwards %d %s", (long long)more, sql, again.rc,
+        sqlite3_errmsg(db));
+  free(after);
+  after = first_value(db, "SELECT group_concat(bpe_count('aaab ab', name), '') FROM bpe_model WHERE"
+                          " digest IS NOT NULL");
+  check(after != NULL && strlen(after) > 0, "%lld bytes more: %s: does not count", (long long)more,
+        sql);
+  free(after);
+  after = first_value(db, "PRAGMA integrity_check");
+  check(after != NULL && strcmp(after, "ok") == 0, "%lld bytes more: %s: no integrity",
+        (long long)more, sql);
+  free(after);
+  free(before);
+  free(limited.text);
+  free(again.text);
+  check(sqlite3_close(db) == SQLITE_OK, "close");
+  return made;
+}
+
+static void check_heap_of_store(void) {
+  static const sqlite3_int64 more[] = {0,      20000,   60000,   150000,  300000,
+                                       500000, 1000000, 3000000, 10000000};
+  enum { N = sizeof more / sizeof *more };
+  for (size_t i = 0; i < sizeof stored_work / sizeof *stored_work; i++) {
+    sqlite3 *db = open_stored();
+    check(run_script(db, stored_work[i]), "%s", stored_work[i]);
+    char *changed = first_value(db, stored_state);
+    check(sqlite3_close(db) == SQLITE_OK, "close");
+    int made = 0;
+    for (int k = 0; k < N && changed != NULL; k++)
+      made += check_heap_of_change(stored_work[i], more[k], changed);
+    check(made > 0 && made < N, "%s: made %d times of %d", stored_work[i], made, N);
+    printf("hard_heap_limit of %d sizes: %d out of memory: %.60s\n", N, N - made, stored_work[i]);
+    free(changed);
+  }
+}
+
 void check_heap(void) {
   static const long sizes[] = {2, 8, 16, 32, 64};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) check_heap_of(sizes[i]);
+  check_heap_of_store();
 }
 
 /* ---- The other limits ----------------------------------------------------------------------------- */
@@ -247,7 +341,7 @@ static const struct {
     {SQLITE_LIMIT_WORKER_THREADS, "WORKER_THREADS", 0},
 };
 
-static const char *const stored_work[] = {
+static const char *const other_work[] = {
     "SELECT bpe_encode('aaab ab', 'tiny')",
     "SELECT count(*) FROM bpe_vocab('tiny')",
     "SELECT name FROM bpe_tokenizers WHERE schema = 'main'",
@@ -260,19 +354,19 @@ static const char *const stored_work[] = {
 /* Either as without the limit, or an error; and nothing half done. */
 static void check_other(int id, const char *name, int limit) {
   sqlite3 *db = open_prepared(), *plain = open_prepared();
-  for (size_t i = 0; i < sizeof stored_work / sizeof *stored_work; i++) {
-    const answer right = ask(plain, stored_work[i], NULL, 0);
+  for (size_t i = 0; i < sizeof other_work / sizeof *other_work; i++) {
+    const answer right = ask(plain, other_work[i], NULL, 0);
     const int usual = sqlite3_limit(db, id, limit);
-    answer a = ask(db, stored_work[i], NULL, 0);
+    answer a = ask(db, other_work[i], NULL, 0);
     const char *message = sqlite3_errmsg(db);
     const bool failed = a.rc != SQLITE_ROW && a.rc != SQLITE_DONE;
     check(failed ? message[0] != 0 && strcmp(message, "not an error") != 0 : same(&a, &right),
-          "%s %d: %s: %d %s", name, limit, stored_work[i], a.rc, message);
+          "%s %d: %s: %d %s", name, limit, other_work[i], a.rc, message);
     sqlite3_limit(db, id, usual);
     free(a.text);
-    if (failed) a = ask(db, stored_work[i], NULL, 0);
+    if (failed) a = ask(db, other_work[i], NULL, 0);
     else a = (answer){.rc = right.rc, .text = NULL, .longest = right.longest};
-    check(a.rc == right.rc, "%s %d: %s: afterwards %d %s", name, limit, stored_work[i], a.rc,
+    check(a.rc == right.rc, "%s %d: %s: afterwards %d %s", name, limit, other_work[i], a.rc,
           sqlite3_errmsg(db));
     free(a.text);
     free(right.text);
