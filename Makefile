@@ -265,6 +265,8 @@ selftest: faults-selftest $(B)/bin/slt $(B)/bin/prop $(B)/bin/prop_train $(B)/bi
 	@! $(B)/bin/limits each --moments 1 --only trace --sabotage 1 >/dev/null || { echo "limits cannot fail" >&2; exit 1; }
 	@! $(B)/bin/limits interrupt --moments 12 --least 0.06 --bound-ms 25 --only "count letters" --sabotage 2 \
 	  >/dev/null || { echo "limits cannot fail: 2" >&2; exit 1; }
+	@for m in length heap others; do for n in 3 4; do ! $(B)/bin/limits $$m --sabotage $$n >/dev/null || \
+	  { echo "limits $$m cannot fail: $$n" >&2; exit 1; }; done; done
 
 replay: $(FUZZERS:%=$(B)/bin/replay-%) ## every fuzzer over its kept inputs
 	@for f in $(FUZZERS); do $(RUN) $(B)/bin/replay-$$f tests/fuzz/corpus/$$f || exit 1; done
@@ -348,6 +350,7 @@ asan: ## the tests under AddressSanitizer and LeakSanitizer
 	@$(MAKE) --no-print-directory B=build/asan CFLAGS="-O1 -g -fno-omit-frame-pointer" \
 	  SANITIZE="-fsanitize=address -fno-sanitize-recover=all" build/asan/bin/prop
 	@tests/run.sh build/asan/tally build/asan/bin/prop --cases 20000 --core
+	@tests/run.sh build/asan/tally tests/soak/selftest.sh build/asan/bin asan
 	@tests/run.sh --sum build/asan/tally
 
 ubsan: ## the tests under UndefinedBehaviorSanitizer

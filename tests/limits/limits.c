@@ -19,7 +19,7 @@ static struct {
   const char *only, *from; /* the subjects whose names begin so; from that one on */
   const char *encoding;
   int cut; /* tokens of what is stored while the time is taken, 0: all */
-  int sabotage; /* 1: the bound holds for nothing; 2: nobody is told to stop */
+  int sabotage; /* 1: the bound holds for nothing; 2: nobody is told to stop; 3: lax; 4: halfway */
 } options = {.moments = 20, .least = 0.06, .bound = 0.050, .seed = 1, .encoding = "gpt2"};
 
 bool check(bool held, const char *format, ...) {
@@ -276,6 +276,8 @@ int main(int argc, char **argv) {
   for (int c = INTERRUPT; c <= EACH; c++)
     if (strcmp(mode, cause_names[c]) == 0) options.cause = (cause)c;
   deaf = options.sabotage == 2;
+  lax = options.sabotage == 3;
+  halfway = options.sabotage == 4;
   if (options.cause != NOTHING || strcmp(mode, "gaps") == 0) {
     runs_begin();
     all_subjects(options.cause == NOTHING);

@@ -104,6 +104,9 @@ outcome run_once(sqlite3 *, const subject *, const input *, wish);
 
 /* ---- SQLite's limits (limits_bounds.c) -------------------------------------------------------- */
 
+/* To see that someone notices. Then each is checked at its lowest only. */
+extern bool lax;     /* no limit is set */
+extern bool halfway; /* a change that fails leaves something behind */
 void check_lengths(void);
 void check_heap(void);
 void check_others(void);

@@ -1,6 +1,7 @@
 #!/bin/sh
-# selftest.sh BIN [tsan] - proves that soak and load can fail: each sabotage is reported, as what it
-# is. tsan: that a build with ThreadSanitizer sees what that is for.
+# selftest.sh BIN [tsan|asan] - proves that soak and load can fail: each sabotage is reported, as
+# what it is. tsan, asan: that a build with ThreadSanitizer or AddressSanitizer sees what that is
+# for, the latter in the extension's own objects.
 #
 #     $ tests/soak/selftest.sh build/bin
 #     10 passed, 0 failed
@@ -27,6 +28,13 @@ load() { # K TEXT
 }
 if [ "${2-}" = tsan ]; then
   expect 'ThreadSanitizer: data race' "$bin/soak-static" --mode wal --seconds 2 --sabotage 7
+  echo "$passed passed, $failed failed"
+  exit "$failed"
+fi
+if [ "${2-}" = asan ]; then
+  expect 'SUMMARY: AddressSanitizer: heap-buffer-overflow ext/' \
+    "$bin/load-static" --cycles 50 --sabotage 5
+  expect 'LeakSanitizer: detected memory leaks' "$bin/load-static" --cycles 50 --sabotage 1
   echo "$passed passed, $failed failed"
   exit "$failed"
 fi
