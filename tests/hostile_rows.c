@@ -12,6 +12,8 @@
 **     constraints taken away. Whatever is answered is what was answered before; what can be sealed
 **     again answers as its copy does.
 ** (3) Ids up to the highest, with gaps: what memory is used does not depend on them.
+** (4) A token of 200 MB, with --full of 990 MB: it is refused by its length, and no second copy
+**     of it is made.
 **
 ** --full tries all values in all places; without it each place gets some of them, by turns. With
 ** --sabotage the answer that tampering is compared with is another one.
@@ -391,11 +393,55 @@ static void check_ids(hostile *h) {
   hostile_close(h, db);
 }
 
+/* ---- (4) ------------------------------------------------------------------------------------- */
+
+/* SQLite reads the whole of a row whose key it compares, whatever SQLITE_LIMIT_LENGTH says; from
+** there on nothing has a copy. */
+static void check_long_token(hostile *h) {
+  enum { MOST_MORE = 4 << 20 };
+  static const char *const refused[][2] = {
+      {"UPDATE bpe_tokenizers SET sealed = 1 WHERE name = 'm'", "bpe_tokenizers: "},
+      {"SELECT bpe_count('ab', 'm')", "bpe_count: tokenizer is damaged: m: "},
+      {"SELECT count(*) FROM bpe_vocab('m')", "bpe_vocab: tokenizer is damaged: m: "},
+      {"SELECT bpe_export('m', 'model')", "bpe_export: tokenizer is damaged: m: "},
+  };
+  const int size = h->full ? 990000000 : 200000000;
+  sqlite3 *db = hostile_open(h, "long.db");
+  hostile_run(h, db, "PRAGMA journal_mode = off; PRAGMA cache_size = -1000");
+  hostile_run(h, db, STORE("main", "m"));
+  char *insert = sqlite3_mprintf("INSERT INTO bpe_model_vocab(model_id, id, token, kind) SELECT id,"
+                                 " 300, zeroblob(%d), 'token' FROM bpe_model", size);
+  char *digest = hostile_value(h, db, "SELECT hex(digest) FROM bpe_model");
+  char *keep = sqlite3_mprintf("UPDATE bpe_model SET digest = x'%s'", digest);
+  hostile_run(h, db, insert);
+  hostile_run(h, db, keep); /* as a program does that has taken the triggers away */
+  for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+    char *message = sqlite3_mprintf("%sa stored value has more than 67108864 bytes", refused[i][1]);
+    sqlite3_memory_highwater(1);
+    const sqlite3_int64 before = sqlite3_memory_used();
+    hostile_fails(h, db, refused[i][0], SQLITE_ERROR, message);
+    const sqlite3_int64 most = sqlite3_memory_highwater(0) - before;
+    loaded_check(&h->t, most < size + MOST_MORE, "%s: %lld bytes", refused[i][0], (long long)most);
+    loaded_check(&h->t, sqlite3_memory_used() < before + MOST_MORE, "%s: %lld bytes are kept",
+                 refused[i][0], (long long)(sqlite3_memory_used() - before));
+    sqlite3_free(message);
+  }
+  hostile_run(h, db, "DELETE FROM bpe_model_vocab WHERE id = 300");
+  hostile_run(h, db, "UPDATE bpe_tokenizers SET sealed = 1 WHERE name = 'm'");
+  hostile_gives(h, db, ASK("m"), ANSWER "4abcabc");
+  sqlite3_free(insert);
+  sqlite3_free(digest);
+  sqlite3_free(keep);
+  hostile_close(h, db);
+  hostile_remove(h, "long.db");
+}
+
 int main(int argc, char **argv) {
   hostile h;
   hostile_begin(&h, argc, argv);
   if (h.sabotage) baseline = "[]";
   check_ids(&h);
+  if (!h.sabotage) check_long_token(&h);
   if (!h.sabotage) check_look_alikes(&h);
   check_columns(&h);
   check_offline(&h);
