@@ -261,8 +261,9 @@ typedef struct stored_row {
 } stored_row;
 
 /* sqlite3_step over stored rows, where no value that bpe makes has more bytes: one that has is a
-** failure before it is read, so that a planted one costs no time. Returns its code or SQLite's, of
-** which the failure does not know yet. */
+** failure before it is read, so that a planted one costs no time; but for a token, which is part of
+** a key, and which SQLite reads to compare it. Returns the failure's code or SQLite's, of which the
+** failure does not know yet. */
 enum { LONGEST_STORED = 1 << 26 };
 int stored_step(conn *, sqlite3_stmt *, failure *);
 
