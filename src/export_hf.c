@@ -68,9 +68,10 @@ static void add_token(writing *w, const vocab_entry *t) {
   if (w->name.bytes != NULL) bpe_buffer_append_json(w->out, w->name.bytes, w->name.len);
 }
 
-/* Whether the vocabulary would have other bytes for this token, or what merging begins with. */
+/* Whether the vocabulary would have other bytes for this token, or what merging begins with, or a
+** token of text where pieces that are tokens are kept whole. */
 static bool means_other(writing *w, const vocab_entry *t) {
-  if (w->m->v.chars) return true;
+  if (w->m->v.chars || w->m->v.whole) return true;
   const bpe_name x = model_spelling(w->m, t);
   size_t n;
   w->name.len = 0;

@@ -168,21 +168,25 @@ static void add_ascii_string(bpe_buffer *b, const uint8_t *s, size_t len) {
   add(b, "\"");
 }
 
-/* A special token stands as its name; the others as their bytes. */
+/* A special token stands as its name; the others as their bytes. Where pieces that are tokens are
+** kept whole, one that no text becomes is left to the caller's special tokens. */
 bpe_status export_gpt2_vocab(const bpe_model *m, bpe_error *e, bpe_buffer *out) {
   bpe_status st = export_one_id_each(m, "gpt2-vocab", e);
   pace p = pace_of(&m->alloc);
   bpe_buffer name;
   bpe_buffer_init(&name, &m->alloc, 0);
   add(out, "{");
+  bool any = false;
   for (size_t i = 0; i < m->v.n_entries && st == BPE_OK; i++) {
     const vocab_entry *t = &m->v.entries[i];
     if (buffer_failed(out, &p, ROW_WORK + 8 * (size_t)t->len)) break;
+    if (m->v.whole && !entry_merges(t)) continue;
     const uint8_t *s = vocab_bytes(&m->v, t);
     name.len = 0;
     if (t->kind == BPE_TOKEN && !(t->flags & ENTRY_UNUSED)) export_byte_level(&name, s, t->len);
     else bpe_buffer_append(&name, s, t->len);
-    if (i > 0) add(out, ", ");
+    if (any) add(out, ", ");
+    any = true;
     if (name.bytes != NULL) add_ascii_string(out, name.bytes, name.len);
     add(out, ": ");
     bpe_buffer_append_decimal(out, t->id);

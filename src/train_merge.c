@@ -94,7 +94,7 @@ static bpe_status sort_by_first(train_state *t, const count_table *table, uint32
     for (size_t d = 0; d < DIGITS; d++) at[d + 1] += at[d];
     for (size_t i = 0; i < table->n && st == BPE_OK; i++) {
       other[at[table->entries[order[i]].first >> shift & (DIGITS - 1)]++] = order[i];
-      st = pace_add(&t->pace, 2 * PIECE_WORK, e);
+      st = pace_add(&t->pace, (size_t)2 * PIECE_WORK, e);
     }
     for (size_t i = 0; i < table->n && st == BPE_OK; i++) {
       order[i] = other[i];
