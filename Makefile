@@ -42,14 +42,14 @@ GLUE := $(patsubst ext/%.c,$(B)/ext/%.o,$(sort $(wildcard ext/*.c)))
 GLUE_STATIC := $(patsubst ext/%.c,$(B)/static/%.o,$(wildcard ext/*.c))
 ORACLE := $(patsubst tests/%.c,$(B)/tests/%.o,$(wildcard tests/oracle*.c))
 SLT := $(patsubst tests/%.c,$(B)/tests/%.o,$(wildcard tests/slt*.c))
-PROP := $(patsubst tests/%.c,$(B)/tests/%.o,$(filter-out tests/prop_window.c tests/prop_train.c,$(wildcard tests/prop*.c)))
-PROP_WINDOW := $(B)/tests/prop_window.o $(B)/tests/window_check.o $(B)/tests/prop_subject.o $(B)/tests/prop_text.o
+PROP := $(patsubst tests/%.c,$(B)/tests/%.o,$(filter-out tests/prop_window.c tests/prop_train.c tests/prop_altered.c,$(wildcard tests/prop*.c)))
+PROP_WINDOW := $(B)/tests/prop_window.o $(B)/tests/prop_altered.o $(B)/tests/window_check.o $(B)/tests/prop_subject.o $(B)/tests/prop_text.o
 IO_ERRORS := io_errors io_scenarios vfs_faulty stored
 POWER := power vfs_power stored
 KILLED := killed stored
 SOAK := $(patsubst tests/soak/%.c,%,$(filter-out tests/soak/load.c,$(wildcard tests/soak/*.c)))
 # What fuzz targets compare with.
-TWIN := $(ORACLE) $(patsubst %,$(B)/tests/%.o,prop_check prop_subject prop_text window_check)
+TWIN := $(ORACLE) $(patsubst %,$(B)/tests/%.o,prop_altered prop_check prop_subject prop_text window_check)
 BENCH := $(patsubst tests/bench/%.c,$(B)/bench/%.o,$(wildcard tests/bench/*.c))
 UNITS := $(patsubst tests/%.c,$(B)/bin/%,$(wildcard tests/unit_*.c))
 HOSTILE := $(filter-out hostile_hash,$(patsubst tests/%.c,%,$(wildcard tests/hostile_*.c)))

@@ -50,7 +50,8 @@ struct bpe_walk {
   size_t *stops;      /* owned; of the tokens of the last mapped piece */
   size_t stops_cap;
   enum phase phase;
-  size_t asked; /* text position at the last question to stop */
+  size_t asked;  /* text position at the last question to stop */
+  size_t origin; /* of the text in the one that errors speak of */
 };
 
 struct bpe_coder {
@@ -158,15 +159,21 @@ static bpe_status piece_ids(bpe_coder *c, const piece_text *x, size_t at, size_t
   return BPE_OK;
 }
 
+/* The place in text of a place in base; what ends a mapped base ends the stretch. */
+static size_t place_in_text(bpe_walk *w, size_t at) {
+  if (!w->mapped) return at;
+  return at == w->base_stop ? w->special.start : w->normal_from + normal_source(&w->normal, at);
+}
+
 /* A model without some bytes: the first id that is none is an error naming its byte. `at`: start
-** of the piece in base; `normal`: NULL, or what turns places in base into those of the text. */
+** of the piece in base; w: NULL, or the walk whose base that is. */
 static bpe_status check_bytes(const vocab *v, const uint8_t *base, size_t at, const bpe_piece *p,
-                              const bpe_walk_options *o, normal_text *normal, bpe_error *e) {
+                              const bpe_walk_options *o, bpe_walk *w, bpe_error *e) {
   pace work = {.stop = o->stop, .ctx = o->stop_ctx};
   for (size_t i = 0; i < p->n_ids; i++) {
     if (pace_stopped(&work, ID_WORK)) return set_stopped_at(e, at);
     if (p->ids[i] == BPE_NONE) {
-      const size_t place = normal != NULL ? normal_source(normal, at) : at;
+      const size_t place = w == NULL ? at : w->origin + place_in_text(w, at);
       return set_error(e, BPE_BADTEXT, place, "no token for the byte at %zu: 0x%02x", place,
                        base[at]);
     }
@@ -253,11 +260,6 @@ static bpe_status begin_stretch(bpe_walk *w, size_t from, bpe_error *e) {
   return begin_split(w, 0, e);
 }
 
-/* The place in text of a place in base, which is mapped; what ends base ends the stretch. */
-static size_t place_in_text(bpe_walk *w, size_t at) {
-  return at == w->base_stop ? w->special.start : w->normal_from + normal_source(&w->normal, at);
-}
-
 /* Turns the piece base[start .. stop) into one of text, and says where its tokens end there. */
 static bpe_status map_piece(bpe_walk *w, size_t start, size_t stop, bpe_piece *p, bpe_error *e) {
   const vocab *v = &w->coder->model->v;
@@ -321,8 +323,7 @@ static bpe_status next_piece(bpe_walk *w, bpe_piece *p, bpe_error *e) {
     c->merge.stop_ctx = w->options.stop_ctx;
     st = piece_ids(c, &w->pieces, start, p->stop - start, true, &p->ids, &p->n_ids, e);
     if (st == BPE_OK && c->model->lacks_bytes)
-      st = check_bytes(&c->model->v, w->base, start, p, &w->options, w->mapped ? &w->normal : NULL,
-                       e);
+      st = check_bytes(&c->model->v, w->base, start, p, &w->options, w, e);
   }
   if (st == BPE_OK && w->mapped) st = map_piece(w, start, p->stop, p, e);
   return st;
@@ -389,6 +390,24 @@ bpe_status bpe_walk_next(bpe_walk *w, bpe_piece *p, bpe_error *e) {
     }
   }
   return BPE_DONE;
+}
+
+/* ---- A walk over the start of a longer text ------------------------------------------------- */
+
+walk_base walk_get_base(const bpe_walk *w) {
+  return (walk_base){w->base + w->base_start, w->base_stop - w->base_start};
+}
+
+size_t walk_base_place(const bpe_walk *w, size_t at) {
+  return w->mapped ? normal_place(&w->normal, at) : at;
+}
+
+size_t walk_base_at(const bpe_walk *w) {
+  return w->split.at - w->base_start;
+}
+
+void walk_set_origin(bpe_walk *w, size_t origin) {
+  w->origin = origin;
 }
 
 /* ---- Many pieces -------------------------------------------------------------------------- */

@@ -18,4 +18,17 @@
 bpe_status coder_piece(bpe_coder *, const uint8_t *text, size_t len, const bpe_walk_options *,
                        bpe_piece *p, bpe_error *);
 
+/* What is split of the walk's latest stretch: the text, or what it is normalized to. */
+typedef struct walk_base {
+  const uint8_t *bytes;
+  size_t len;
+} walk_base;
+walk_base walk_get_base(const bpe_walk *);
+/* The place in the base of a place in the stretch where normalizer_cut cuts. */
+size_t walk_base_place(const bpe_walk *, size_t at);
+/* Where the last piece ends in the base. */
+size_t walk_base_at(const bpe_walk *);
+/* Where the walk's text begins in the one that messages about a place are to speak of. */
+void walk_set_origin(bpe_walk *, size_t origin);
+
 #endif

@@ -547,12 +547,55 @@ bpe_status normal_apply(normal_text *t, const normalizer *n, const uint8_t *s, s
     if (st != BPE_OK) return st;
     if (g->n_edits == 0) continue;
     if ((st = append(t, g, t->text + g->copied, t->len - g->copied, e)) != BPE_OK) return st;
-    t->text = g->bytes;
+    t->text = g->len == 0 ? s : g->bytes; /* no null pointer for a text that has become empty */
     t->len = g->len;
     t->changed = true;
     t->n_used++;
   }
   return BPE_OK;
+}
+
+/* ---- Cutting -------------------------------------------------------------------------------- */
+
+enum { UNKNOWN_CHAR = -1 };
+
+static int32_t char_at(const uint8_t *s, size_t len) {
+  size_t n;
+  return len > 0 && utf8_length(s, len) != 0 ? (int32_t)utf8_decode(s, &n) : UNKNOWN_CHAR;
+}
+
+/* Whether no step sees across the place before the character `first`, which `second` follows. A
+** string that is replaced must be one character; a form must know what becomes of `first`. */
+static bool cuts_before(const normalizer *n, int32_t first, int32_t second) {
+  for (size_t i = 0; i < n->n; i++) {
+    const step *x = &n->steps[i];
+    if (x->kind == STEP_FORM) {
+      if (first == UNKNOWN_CHAR || !begins_segment(x->form, first)) return false;
+      const bool stays =
+          is_stable(x->form, first) && second != UNKNOWN_CHAR && begins_segment(x->form, second);
+      if (!stays) first = UNKNOWN_CHAR;
+      second = UNKNOWN_CHAR;
+    } else if (x->kind == STEP_REPLACE) {
+      const uint8_t *from = (const uint8_t *)x->from, *to = (const uint8_t *)x->to;
+      const int32_t c = char_at(from, x->from_len);
+      if (utf8_length(from, x->from_len) != x->from_len) return false;
+      if (second == c || first == c) second = first == c ? UNKNOWN_CHAR : char_at(to, x->to_len);
+      if (first == c) first = char_at(to, x->to_len);
+    }
+  }
+  return true;
+}
+
+size_t normalizer_cut(const normalizer *n, const uint8_t *s, size_t len, size_t behind, size_t at) {
+  enum { FAR = 256 };
+  if (at > FAR && at - FAR > behind) behind = at - FAR;
+  for (; at > behind; at--) {
+    const int32_t first = char_at(s + at, len - at);
+    if (first == UNKNOWN_CHAR) continue;
+    const size_t k = utf8_length(s + at, len - at);
+    if (n == NULL || cuts_before(n, first, char_at(s + at + k, len - at - k))) return at;
+  }
+  return 0;
 }
 
 static size_t place_in_input(normal_stage *g, size_t at, pace *p) {
@@ -564,6 +607,20 @@ static size_t place_in_input(normal_stage *g, size_t at, pace *p) {
   if (at <= x->out_from && (at < x->out_from || x->out_from < x->out_to || x->from == x->to))
     return x->from - (x->out_from - at);
   return at < x->out_to ? x->to : x->to + (at - x->out_to);
+}
+
+size_t normal_place(const normal_text *t, size_t at) {
+  for (size_t i = 0; i < t->n_used; i++) {
+    const normal_stage *g = &t->stages[i];
+    size_t low = 0, high = g->n_edits; /* edits before `at` */
+    while (low < high) {
+      const size_t middle = low + (high - low) / 2;
+      if (g->edits[middle].to <= at) low = middle + 1;
+      else high = middle;
+    }
+    if (low > 0) at = g->edits[low - 1].out_to + (at - g->edits[low - 1].to);
+  }
+  return at;
 }
 
 size_t normal_source(normal_text *t, size_t at) {

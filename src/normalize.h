@@ -60,6 +60,12 @@ bpe_status normal_apply(normal_text *, const normalizer *, const uint8_t *s, siz
 /* Place in the source of a place in the result. Asked in rising order. Of no use once the pace is
 ** stopped. */
 size_t normal_source(normal_text *, size_t at);
+/* Where the text may be cut: a place behind < cut <= at < len, not far before `at`, such that the
+** normalized parts, one behind the other, are the normalized text, but for what is put before each.
+** Steps that replace longer strings than a character allow none; n may be NULL. 0: none found. */
+size_t normalizer_cut(const normalizer *n, const uint8_t *s, size_t len, size_t behind, size_t at);
+/* The place in the result of such a cut in the source. */
+size_t normal_place(const normal_text *, size_t at);
 void normal_clear(normal_text *);
 
 #endif

@@ -31,17 +31,27 @@ bpe_status rewalk_init(rewalk *r, bpe_coder *c, const bpe_walk_options *o, const
   r->pattern = pattern_of(m, o);
   r->known = known != NULL ? known : &r->own;
   split_set_stop(&r->split, o->stop, o->stop_ctx);
-  return rewalk_is_plain(m, o) ? BPE_OK : bpe_walk_new(c, e, &r->walk);
+  r->plain = rewalk_is_plain(m, o);
+  if (r->plain) return BPE_OK;
+  if (special_is_blind(r->finder)) return stretch_init(&r->left, c, &r->options, e);
+  return bpe_walk_new(c, e, &r->walk);
 }
 
 void rewalk_clear(rewalk *r) {
   const bpe_alloc a = r->alloc;
   if (r->coder == NULL) return;
   bpe_walk_free(r->walk);
+  stretch_clear(&r->left);
   split_clear(&r->split);
   mem_free(&a, r->own.ids);
   mem_free(&a, r->own.ends);
   memset(r, 0, sizeof *r);
+}
+
+/* Begins what is left of a stretch. */
+static bpe_status begin_left(rewalk *r, size_t from, bpe_error *e) {
+  r->base = r->at = from;
+  return stretch_start(&r->left, r->text, from, r->special.start, e);
 }
 
 static bpe_status begin_stretch(rewalk *r, size_t from, bpe_error *e) {
@@ -52,6 +62,7 @@ static bpe_status begin_stretch(rewalk *r, size_t from, bpe_error *e) {
                                        r->options.stop_ctx, e, &r->special);
     if (st != BPE_OK) return st;
   }
+  if (!r->plain) return begin_left(r, from, e);
   return split_start(&r->split, r->pattern, r->text, from, r->special.start, e);
 }
 
@@ -59,6 +70,7 @@ static bpe_status begin(rewalk *r, size_t from, bpe_error *e) {
   r->at = from;
   if (r->walk == NULL) return begin_stretch(r, from, e);
   r->base = from;
+  walk_set_origin(r->walk, from);
   return bpe_walk_start(r->walk, r->text + from, r->stop - from, &r->options, e);
 }
 
@@ -68,6 +80,7 @@ bpe_status rewalk_start(rewalk *r, const uint8_t *text, size_t len, size_t from,
   r->len = len;
   r->stop = to;
   r->found = r->inner = (scan_found){0};
+  stretch_forget(&r->left);
   return begin(r, from, e);
 }
 
@@ -98,6 +111,7 @@ static void move_split(splitter *sp, size_t at) {
 
 bpe_status rewalk_seek(rewalk *r, size_t at, bpe_error *e) {
   if (r->walk != NULL || at < r->stretch || at > r->special.start) return begin(r, at, e);
+  if (!r->plain) return begin_left(r, at, e);
   r->at = at;
   move_split(&r->split, at);
   return BPE_OK;
@@ -208,8 +222,11 @@ static bpe_status next_of_walk(rewalk *r, bpe_piece *p, bpe_error *e) {
 
 bpe_status rewalk_next(rewalk *r, bpe_piece *p, bpe_error *e) {
   if (r->walk != NULL) return next_of_walk(r, p, e);
-  bpe_status st;
-  if (r->split.at < r->split.end) {
+  bpe_status st = BPE_DONE;
+  if (!r->plain) st = stretch_next(&r->left, p, e);
+  if (st != BPE_DONE) {
+    /* there is a piece, or an error */
+  } else if (r->split.at < r->split.end) {
     const size_t start = r->split.at;
     const bool known = find_end(r);
     st = split_next(&r->split, e);

@@ -19,7 +19,7 @@
 #ifndef REWALK_H
 #define REWALK_H
 
-#include "encode.h"
+#include "stretch.h"
 
 /* A long piece and where its tokens end. */
 typedef struct long_piece {
@@ -37,9 +37,11 @@ typedef struct rewalk {
   const bpe_pattern *pattern;
   const uint8_t *text;
   size_t len, stop; /* readable bytes; where the text ends */
-  bpe_walk *walk;   /* owned; NULL: the model is plain, and the rest below is used */
-  size_t base;      /* of the walk's text */
-  splitter split;   /* of the stretch before `special` */
+  bool plain;       /* rewalk_is_plain; otherwise what is left of a stretch is walked by `left` */
+  stretch_walk left;
+  bpe_walk *walk; /* owned; NULL, or walks all of the rest: a special token looks back */
+  size_t base;    /* where the text of `walk` or `left` begins */
+  splitter split; /* of the stretch before `special` */
   special_match special;
   size_t stretch; /* where it begins */
   long_piece own;

@@ -161,6 +161,13 @@ bool special_is_plain(const bpe_finder *f) {
   return f->late == NULL;
 }
 
+bool special_is_blind(const bpe_finder *f) {
+  if (f == NULL) return true;
+  for (size_t i = 0; i < f->n; i++)
+    if (f->names[i].flags & ENTRY_WORD) return false;
+  return true;
+}
+
 size_t special_longest(const bpe_finder *f) {
   size_t longest = 0;
   for (size_t i = 0; f != NULL && i < f->n; i++)

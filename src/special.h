@@ -34,6 +34,8 @@ const bpe_finder *special_late(const bpe_finder *); /* NULL: there are none */
 size_t special_longest(const bpe_finder *f);        /* bytes of the longest name; f may be NULL */
 /* Whether each name is found wherever it stands and takes nothing else along; f may be NULL. */
 bool special_is_plain(const bpe_finder *f);
+/* Whether no name is looked for in the text as it stands that depends on what is before it. */
+bool special_is_blind(const bpe_finder *f);
 /* Id of exactly this name, late ones included, or BPE_NONE. *flags may be NULL. */
 uint32_t special_id(const bpe_finder *, const void *name, size_t len, unsigned *flags);
 /* Whether white space begins here, as it is taken along. len > 0. */

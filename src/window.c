@@ -125,14 +125,14 @@ static bpe_status add_mark(bpe_windows *w, size_t start, uint64_t before, bool s
   return BPE_OK;
 }
 
-/* Marks a piece that r has read. */
+/* Marks a piece that r has read. Text before it that normalizing leaves nothing of is part of it. */
 static bpe_status add_piece(bpe_windows *w, const rewalk *r, const bpe_piece *p, bpe_error *e) {
   bpe_status st = BPE_OK;
   if (p->stops == NULL || p->special) {
-    st = add_mark(w, p->start, w->total, p->special, e);
+    st = add_mark(w, w->marks_end, w->total, p->special, e);
   } else {
     for (size_t i = 0; i < p->n_ids && st == BPE_OK; i++)
-      st = add_mark(w, i == 0 ? p->start : r->base + p->stops[i - 1], w->total + i, true, e);
+      st = add_mark(w, i == 0 ? w->marks_end : r->base + p->stops[i - 1], w->total + i, true, e);
   }
   w->total += p->n_ids;
   w->marks_end = p->stop;
@@ -468,8 +468,9 @@ static bpe_status mark_again(bpe_windows *w, size_t from, size_t to, bpe_error *
   const size_t i = unsettled_mark(w, from, to);
   bpe_piece p;
   w->total = w->marks[i].before;
+  w->marks_end = w->marks[i].start;
   w->n_marks = i;
-  bpe_status st = rewalk_start(&w->again, w->text, w->len, w->marks[i].start, to, e);
+  bpe_status st = rewalk_start(&w->again, w->text, w->len, w->marks_end, to, e);
   while (st == BPE_OK) {
     st = rewalk_next(&w->again, &p, e);
     if (st == BPE_OK) st = add_piece(w, &w->again, &p, e);

@@ -39,7 +39,8 @@ lanes: columns merge
 unseen: lanes pieces
 encode: merge model pieces form_wide unseen
 natural: utf8 unicode
-rewalk: encode merge model vocab utf8
+stretch: encode merge model vocab utf8
+rewalk: stretch encode merge model vocab utf8
 window: rewalk natural utf8 encode merge model
 trace: encode merge model
 stream: encode merge model utf8

@@ -6,6 +6,7 @@
 ** fall as a text grows: blanks, line ends, contractions, cut characters.
 */
 #define _POSIX_C_SOURCE 200809L
+#include "prop_altered.h"
 #include "prop_subject.h"
 #include "window_check.h"
 
@@ -123,12 +124,31 @@ static void make_case(window_case *t, const prop_subject *s, prop_text *scratch,
 
 static const char *failed; /* what does not hold in the case at hand */
 
-static void print_failure(const window_case *t, const prop_subject *s, uint64_t number) {
+static void print_failure(const window_case *t, const char *name, uint64_t number) {
   printf(
       "FAILED case %llu: %s: %s\n  allowed %d document %d, %zu bytes: ", (unsigned long long)number,
-      s->name, failed, t->options.allowed != NULL, t->options.document, t->len);
+      name, failed, t->options.allowed != NULL, t->options.document, t->len);
   for (size_t i = 0; i < t->len; i++) printf("%02x", t->text[i]);
   printf("\n");
+}
+
+/* A tokenizer that alters texts, and one of those. */
+static bool check_altered(window_case *t, const prop_world *w, prop_rng *rng, uint64_t number) {
+  altered_subject s;
+  if (!altered_make(&s, &w->alloc, rng)) exit(2);
+  for (int i = 0; i < 4; i++) {
+    t->coder = s.coder;
+    t->options = (bpe_walk_options){.allowed = prop_one_in(rng, 3) ? s.all : NULL};
+    t->wraps = 0;
+    t->len = altered_text(t->text, WINDOW_TEXT, rng);
+    failed = window_check(t, rng);
+    if (failed != NULL) {
+      print_failure(t, s.name, number);
+      break;
+    }
+  }
+  altered_clear(&s);
+  return failed == NULL;
 }
 
 int main(int argc, char **argv) {
@@ -150,17 +170,22 @@ int main(int argc, char **argv) {
     if (!prop_subject_builtin(&built[i], &world, builtins[i])) return 2;
   for (uint64_t g = 0; g * GROUP < cases && bad < MAX_FAILURES; g++) {
     if (only != UINT64_MAX && g != only / GROUP) continue;
-    const bool is_random = g % 3 == 2;
+    const bool is_random = g % 4 == 2, is_altered = g % 4 == 3;
     if (is_random && !prop_subject_random(&random_one, &world, seed, g)) return 2;
-    const prop_subject *s = is_random ? &random_one : &built[g / 3 * 2 % N_BUILTINS];
-    if (g % 3 == 1) s = &built[(g / 3 + 1) % N_BUILTINS];
+    const prop_subject *s = is_random ? &random_one : &built[g / 4 * 2 % N_BUILTINS];
+    if (g % 4 == 1) s = &built[(g / 4 + 1) % N_BUILTINS];
     for (uint64_t i = g * GROUP; i < (g + 1) * GROUP && i < cases; i++) {
       prop_rng rng = prop_seed(seed, i);
       if (only != UINT64_MAX && i != only) continue;
+      if (is_altered) {
+        if (check_altered(&t, &world, &rng, i)) passed++;
+        else bad++;
+        continue;
+      }
       make_case(&t, s, &scratch, &rng);
       failed = window_check(&t, &rng);
       if (failed == NULL) passed++;
-      else bad++, print_failure(&t, s, i);
+      else bad++, print_failure(&t, s->name, i);
     }
     if (is_random) prop_subject_clear(&random_one);
   }

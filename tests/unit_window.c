@@ -274,11 +274,21 @@ static void check_long_scans(void) {
   enum { LEN = 1 << 20, WINDOWS = 60 };
   static const struct {
     const char *pattern, *run, *behind;
-  } rows[] = {{"gpt2", "xX", "1"},       {"gpt2", "+\u0301", "a"},       {"cl100k", "xX", "1"},
-              {"cl100k", "\n", " x"},    {"llama3", "!.", "a"},          {"qwen2", "\u4e2d\u0e01", ""},
-              {"o200k", "xyz", "Z"},     {"o200k", "\u0e01\u0e34", "A"}, {"o200k", "//\n", "!x"},
-              {"o200k", "\u0e01", "'s"}, {"tekken", "XY", "x"},          {"deepseek3", "aB\u0e01", "1"},
-              {"deepseek3", "\u4e2d\u3042", "a"}, {"whitespace", "xy", " "}, {"words", "xy", " "}};
+  } rows[] = {{"gpt2", "xX", "1"},
+              {"gpt2", "+\u0301", "a"},
+              {"cl100k", "xX", "1"},
+              {"cl100k", "\n", " x"},
+              {"llama3", "!.", "a"},
+              {"qwen2", "\u4e2d\u0e01", ""},
+              {"o200k", "xyz", "Z"},
+              {"o200k", "\u0e01\u0e34", "A"},
+              {"o200k", "//\n", "!x"},
+              {"o200k", "\u0e01", "'s"},
+              {"tekken", "XY", "x"},
+              {"deepseek3", "aB\u0e01", "1"},
+              {"deepseek3", "\u4e2d\u3042", "a"},
+              {"whitespace", "xy", " "},
+              {"words", "xy", " "}};
   char *text = malloc(LEN + 8);
   for (size_t k = 0; k < sizeof rows / sizeof *rows && text != NULL; k++) {
     bpe_model *m = unit_finish(unit_builder(rows[k].pattern));
@@ -300,6 +310,53 @@ static void check_long_scans(void) {
     }
     if (!CHECK(asked - once < 3 * WINDOWS))
       printf("  %s, %s: asked %d times\n", rows[k].pattern, rows[k].run, asked - once);
+    bpe_windows_free(w);
+    bpe_coder_free(c);
+    bpe_model_free(m);
+  }
+  free(text);
+}
+
+/* Nor is what is left of a text normalized and encoded again for each window. */
+static void check_altered_rests(void) {
+  enum { LEN = 1 << 20, WINDOWS = 60 };
+  static const struct {
+    const char *pattern, *settings, *text;
+  } rows[] = {{"qwen2", "{\"format\":1,\"normalizer\":[\"nfc\"]}", "the cat sat, "},
+              {"qwen2", "{\"format\":1,\"normalizer\":[\"nfc\"]}", "caf\u00e9 cafe\u0301 \uac00 "},
+              {"gpt2", "{\"format\":1,\"normalizer\":[\"nfkc\"]}", "\ufb01ne \u304b\u3099"},
+              {"gpt2", "{\"format\":1,\"normalizer\":[\"prefix_space\"]}", "the cat "},
+              {"o200k", "{\"format\":1,\"late\":[257]}", "the cat "},
+              {"none", "{\"format\":1,\"normalizer\":[{\"prepend\":\" \"}]}", "the cat "},
+              {"none",
+               "{\"format\":1,\"normalizer\":[{\"prepend\":\" \"},{\"replace\":[\"a\",\" \"]}]}",
+               "that "},
+              {"none", "{\"format\":1,\"normalizer\":[\"nfd\"]}", "caf\u00e9 "},
+              {"none", "{\"format\":1,\"strip\":1}", "the cat "}};
+  char *text = malloc(LEN);
+  for (size_t k = 0; k < sizeof rows / sizeof *rows && text != NULL; k++) {
+    bpe_builder *b = unit_builder("none");
+    bpe_builder_grow(b, 't', 'h', 256);
+    bpe_builder_token(b, 257, BPE_ADDED, "<late>", 6);
+    bpe_builder_settings(b, rows[k].pattern, strlen(rows[k].pattern), rows[k].settings,
+                         strlen(rows[k].settings));
+    bpe_model *m = unit_finish(b);
+    bpe_coder *c = coder_of(m);
+    const size_t unit = strlen(rows[k].text);
+    size_t len = 0;
+    for (; len < LEN - unit; len += unit) memcpy(text + len, rows[k].text, unit);
+    int asked = 0, once = 0;
+    const bpe_walk_options o = {.stop = count_question, .stop_ctx = &asked};
+    const bpe_window_options how = {.most = 100, .overlap = 10};
+    bpe_windows *w;
+    bpe_window x;
+    CHECK(bpe_windows_new(c, text, len, &o, &how, NULL, &w) == BPE_OK);
+    for (int i = 0; i < WINDOWS; i++) {
+      CHECK(bpe_windows_next(w, &x, NULL) == BPE_OK);
+      if (i == 3) once = asked;
+    }
+    if (!CHECK(asked - once < WINDOWS))
+      printf("  %s, %s: asked %d times\n", rows[k].pattern, rows[k].settings, asked - once);
     bpe_windows_free(w);
     bpe_coder_free(c);
     bpe_model_free(m);
@@ -398,8 +455,9 @@ static void check_other_ends(void) {
 static void check_runs(void) {
   static const char *const patterns[] = {"gpt2",   "cl100k",    "o200k",      "llama3", "qwen2",
                                          "tekken", "deepseek3", "whitespace", "words"};
-  static const char *const units[] = {"a",  "A", "\u4e2d", "\u3042", "\u0e01\u0e34", "\u0301", " ",
-                                      "\n", "/", "/\n",    "!",      "+",            "\u3000", "xY"};
+  static const char *const units[] = {"a",      "A", "\u4e2d", "\u3042", "\u0e01\u0e34",
+                                      "\u0301", " ", "\n",     "/",      "/\n",
+                                      "!",      "+", "\u3000", "xY"};
   static const char *const between[] = {"", "'s", "A", "a", "\n", " ", "!", "1", "\xff", "<s>"};
   for (uint32_t round = 0; round < 90; round++) {
     bpe_builder *b = unit_builder(patterns[round % 9]);
@@ -478,6 +536,7 @@ int main(void) {
   check_changed();
   check_long();
   check_long_scans();
+  check_altered_rests();
   check_far_sentences();
   check_other_ends();
   check_runs();

@@ -7,7 +7,7 @@
 #include <string.h>
 
 typedef struct tokens {
-  size_t ends[WINDOW_TEXT + 8]; /* of the text, without BOS and EOS */
+  size_t ends[20 * WINDOW_TEXT]; /* of the text, without BOS and EOS; normalizing makes more of it */
   size_t n;
 } tokens;
 
@@ -39,7 +39,7 @@ static void encode(const window_case *t, size_t from, size_t to, tokens *out) {
     if (p.special && p.start == p.stop) continue;
     for (size_t i = 0; i < p.n_ids; i++) {
       at += bpe_model_token(m, bpe_model_find_id(m, p.ids[i])).len;
-      out->ends[out->n++] = p.special ? from + p.stop : at;
+      out->ends[out->n++] = p.stops != NULL ? from + p.stops[i] : p.special ? from + p.stop : at;
     }
   }
   bpe_walk_free(w);

@@ -1,10 +1,11 @@
 /* fuzz_window.c - limits over any text: fits, truncate, windows, traces.
 **
-** Input: encoding, special tokens, limit, overlap, cut, then the text. What is kept must count to
-*at
-** most the limit and begin and end with characters; windows must tile the text or overlap, and
-** count to what they say; a trace must end in the ids of the walk.
+** Input: encoding, or the bytes that a tokenizer which alters texts is made from, special tokens,
+** limit, overlap, cut, then the text. What is kept must count to at most the limit and begin and end
+** with characters; windows must tile the text or overlap, and count to what they say; a trace must
+** end in the ids of the walk.
 */
+#include "../prop_altered.h"
 #include "fuzz.h"
 
 enum { ENCODINGS = 7 };
@@ -75,7 +76,19 @@ static void check_trace(const struct subject *s, const input *in, const bpe_walk
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   input in = {data, size};
-  const struct subject *s = subject_of(take(&in, ENCODINGS));
+  const unsigned which = take(&in, ENCODINGS + 2);
+  altered_subject altered = {.model = NULL};
+  struct subject made;
+  const struct subject *s = &made;
+  if (which < ENCODINGS) {
+    s = subject_of(which);
+  } else {
+    const size_t n = in.left < 64 ? in.left : 64;
+    prop_rng rng = prop_bytes(in.at, n);
+    in.at += n, in.left -= n;
+    REQUIRE(altered_make(&altered, &fuzz_alloc, &rng));
+    made = (struct subject){altered.model, altered.coder, altered.all};
+  }
   const bpe_walk_options o = {.allowed = take(&in, 2) == 1 ? s->all : NULL};
   bpe_window_options how = {.most = 1 + take(&in, 40)};
   how.overlap = take(&in, (unsigned)how.most);
@@ -97,5 +110,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   }
   check_windows(s, &in, &o, &how);
   check_trace(s, &in, &o);
+  if (s == &made) altered_clear(&altered);
   return 0;
 }

@@ -306,6 +306,11 @@ const subject subjects[] = {
      NULL, "SELECT count(*) FROM bpe_chunks('a b c', 2)", make_run, 1 * MB, 50 * MB, true, false},
     {"chunks of blanks", "SELECT count(*) FROM bpe_chunks(?1, 3000, 'cl100k_base')", NULL, NULL,
      "SELECT count(*) FROM bpe_chunks('a b c', 2)", make_blanks, MB / 4, 50 * MB, true, false},
+    {"chunks normalized", "SELECT count(*) FROM bpe_chunks(?1, 100, 'nfc')", NULL, NULL,
+     "SELECT count(*) FROM bpe_chunks('a b c', 2, 'nfc')", make_accents, MB / 4, 50 * MB, true, false},
+    {"chunks of one piece", "SELECT count(*) FROM bpe_chunks(?1, 100, 'prefixed', '{\"overlap\":20}')", NULL,
+     NULL, "SELECT count(*) FROM bpe_chunks('a b c', 3, 'prefixed')", make_words, MB / 4, 50 * MB, true,
+     false},
     {"trace", "SELECT count(*), sum(replacements) FROM bpe_trace(?1)", NULL, NULL,
      "SELECT count(*) FROM bpe_trace('a b')", make_words, MB / 4, 50 * MB, true, false},
     {"trace of one run", "SELECT sum(length(after)) FROM bpe_trace(?1, 'gpt2')", NULL, NULL,
@@ -383,6 +388,11 @@ bool subjects_prepare(sqlite3 *db, const char *encoding, int cut) {
       " (SELECT body FROM parts LIMIT 3);"
       "INSERT INTO bpe_tokenizers(name, source) SELECT 'nfc', replace(bpe_export('tiny',"
       " 'huggingface'), '\"normalizer\":null', '\"normalizer\":{\"type\":\"NFC\"}');"
+      "INSERT INTO bpe_tokenizers(name, source) VALUES('prefixed', '{\"pattern\":\"none\",\"merges\":"
+      "[[101,32]]}');"
+      "UPDATE bpe_model SET options = '{\"format\":1,\"normalizer\":[{\"prepend\":\" \"}]}'"
+      " WHERE name = 'prefixed';"
+      "UPDATE bpe_tokenizers SET sealed = 1 WHERE name = 'prefixed';"
       "INSERT INTO bpe_tokenizers(name, source) VALUES('wrapped', '{\"pattern\":\"none\",\"merges\":"
       "[],\"special_tokens\":[\"<s>\",\"</s>\"],\"bos\":[\"<s>\"],\"eos\":[\"</s>\"]}');"
       "INSERT INTO bpe_tokenizers(name, source) SELECT 'pairs', '{\"pattern\":\"none\",\"merges\":[' ||"
