@@ -67,6 +67,7 @@ static void check_trace(const struct subject *s, const input *in, const bpe_walk
   REQUIRE(bpe_trace_start(t, in->at, in->left, o, NULL) == BPE_OK);
   while ((st = bpe_trace_next(t, &step, NULL)) == BPE_OK) {
     if (step.step == 0) done += last;
+    else if (step.left == BPE_NONE) REQUIRE(step.n_before == last && step.n_after == 1); /* whole */
     else REQUIRE(step.n_before == last && last - step.n_after == step.replacements);
     last = step.n_after;
   }
