@@ -261,9 +261,11 @@ typedef struct stored_row {
 } stored_row;
 
 /* sqlite3_step over stored rows, where no value that bpe makes has more bytes: one that has is a
-** failure before it is read, so that a planted one costs no time; but for a token, which is part of
-** a key, and which SQLite reads to compare it. Returns the failure's code or SQLite's, of which the
-** failure does not know yet. */
+** failure before it is read, so that a planted one costs no time. SQLite still reads a key wherever
+** it compares one, and names and tokens are in keys: on the way to a name in the index, on the way
+** to a tokenizer's first row (of either table that row, the last of the tokenizer before, and those
+** in the nodes above), and of all rows that are deleted. Returns what SQLite says; of values that
+** are too long the failure knows, of nothing else. */
 enum { LONGEST_STORED = 1 << 26 };
 int stored_step(conn *, sqlite3_stmt *, failure *);
 

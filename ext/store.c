@@ -70,8 +70,10 @@ int stored_step(conn *c, sqlite3_stmt *stmt, failure *f) {
   if (is_ours) sqlite3_limit(c->db, SQLITE_LIMIT_LENGTH, LONGEST_STORED);
   const int rc = sqlite3_step(stmt);
   if (is_ours) sqlite3_limit(c->db, SQLITE_LIMIT_LENGTH, limit);
-  if ((rc & 0xff) != SQLITE_TOOBIG || !is_ours) return rc;
-  return fail(f, "a stored value has more than %d bytes", LONGEST_STORED);
+  if ((rc & 0xff) == SQLITE_TOOBIG && is_ours) {
+    fail(f, "a stored value has more than %d bytes", LONGEST_STORED);
+  }
+  return rc;
 }
 
 store *store_new(conn *c, bool kept) {

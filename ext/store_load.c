@@ -14,9 +14,13 @@
 ** (L3) Without one of our triggers, nobody would notice a change. It is read all the same, because
 **      a dump makes triggers last, but what was read serves one statement and is not kept.
 ** (L4) The stats decide nothing, so text there that is no JSON is as good as none.
+** (L5) Where SQLite compares a key it reads all of it, and the tokens are in one. So the rows of the
+**      two big tables are not asked for by "model_id = ?1", which is compared with each: they are
+**      read from the first on, up to the first that is another's.
 */
 #include "ext.h"
 
+#include <limits.h>
 #include <string.h>
 
 /* What the two big tables have in common while they are read. */
@@ -24,6 +28,7 @@ typedef struct rows {
   conn *c;
   sqlite3_stmt *stmt;
   sqlite3_int64 model;
+  sqlite3_int64 n; /* read so far */
   failure *f;
 } rows;
 
@@ -36,11 +41,11 @@ static int open_rows(rows *r, const char *schema, const char *format) {
   return rc == SQLITE_OK ? rc : fail_db(r->f, r->c->db, rc);
 }
 
-/* Whether there is a next row. */
-static bool next_row(rows *r) {
+/* SQLITE_ROW, SQLITE_DONE, or what the failure came of. */
+static int next_row(rows *r) {
   const int rc = stored_step(r->c, r->stmt, r->f);
   if (rc != SQLITE_ROW && rc != SQLITE_DONE) fail_db(r->f, r->c->db, rc);
-  return rc == SQLITE_ROW;
+  return rc;
 }
 
 static const char *column_type(rows *r, int column) {
@@ -126,20 +131,61 @@ static int take_merge(rows *r, bpe_builder *b) {
 
 /* ---- The whole ----------------------------------------------------------------------------- */
 
-static int read_rows(rows *r, const char *schema, bpe_builder *b) {
-  open_rows(r, schema,
-            "SELECT id, token, kind FROM \"%w\".bpe_model_vocab WHERE model_id = ?1"
-            " ORDER BY id, token");
-  while (r->f->rc == SQLITE_OK && next_row(r)) take_token(r, b);
+/* L5. In the order of the primary key; model_ids that are no number, which someone planted, come
+** last. The "+" is for '1': it is not 1, neither here nor in a key. */
+#define VOCAB_ROWS " FROM \"%w\".bpe_model_vocab WHERE model_id >= ?1 ORDER BY model_id, id, token"
+#define MERGE_ROWS                                                                                 \
+  " FROM \"%w\".bpe_model_merges WHERE model_id >= ?1"                                             \
+  " ORDER BY model_id, rank, \"left\", \"right\""
+#define IS_OWN "+model_id = ?1"
+#define ONE_IS_OWN(rows)                                                                           \
+  "SELECT CASE WHEN typeof(model_id) NOT IN ('text', 'blob') THEN " IS_OWN " END" rows             \
+  " LIMIT 1 OFFSET ?2"
+
+typedef struct big_table {
+  const char *select;
+  const char *is_own; /* whether row number ?2, from 0, is the tokenizer's */
+  int own;            /* the column that says so in `select` */
+  int (*take)(rows *, bpe_builder *);
+} big_table;
+
+static const big_table big_tables[] = {
+    {"SELECT id, token, kind, " IS_OWN VOCAB_ROWS, ONE_IS_OWN(VOCAB_ROWS), 3, take_token},
+    {"SELECT rank, \"left\", \"right\", id, count, " IS_OWN MERGE_ROWS, ONE_IS_OWN(MERGE_ROWS), 5,
+     take_merge},
+};
+
+/* The next row is too big. If it is another tokenizer's, that is nothing to this one. Some versions
+** of SQLite say so of a long row whichever column is asked for, hence the limit. */
+static void forgive_others(rows *r, const char *schema, const big_table *t) {
+  failure f = {.name = r->f->name, .c = r->c};
+  rows next = {.c = r->c, .model = r->model, .f = &f};
+  bool is_own = true;
+  if (open_rows(&next, schema, t->is_own) == SQLITE_OK) {
+    sqlite3_bind_int64(next.stmt, 2, r->n);
+    const int limit = sqlite3_limit(r->c->db, SQLITE_LIMIT_LENGTH, INT_MAX);
+    const int rc = sqlite3_step(next.stmt);
+    sqlite3_limit(r->c->db, SQLITE_LIMIT_LENGTH, limit);
+    if (rc == SQLITE_ROW) is_own = sqlite3_column_int(next.stmt, 0);
+    else if (rc != SQLITE_DONE) fail_db(&f, r->c->db, rc);
+  }
+  sqlite3_finalize(next.stmt);
+  if (f.rc == SQLITE_OK && is_own) return;
+  failure_clear(r->f);
+  *r->f = f;
+}
+
+static int read_table(rows *r, const char *schema, const big_table *t, bpe_builder *b) {
+  int rc = SQLITE_OK;
+  open_rows(r, schema, t->select);
+  for (r->n = 0; r->f->rc == SQLITE_OK; r->n++) {
+    rc = next_row(r);
+    if (rc != SQLITE_ROW || !sqlite3_column_int(r->stmt, t->own)) break;
+    t->take(r, b);
+  }
   sqlite3_finalize(r->stmt);
   r->stmt = NULL;
-  if (r->f->rc != SQLITE_OK) return r->f->rc;
-  open_rows(r, schema,
-            "SELECT rank, \"left\", \"right\", id, count FROM \"%w\".bpe_model_merges"
-            " WHERE model_id = ?1 ORDER BY rank, \"left\", \"right\"");
-  while (r->f->rc == SQLITE_OK && next_row(r)) take_merge(r, b);
-  sqlite3_finalize(r->stmt);
-  r->stmt = NULL;
+  if ((rc & 0xff) == SQLITE_TOOBIG) forgive_others(r, schema, t);
   return r->f->rc;
 }
 
@@ -155,7 +201,8 @@ int stored_build(conn *c, const char *schema, sqlite3_int64 id, const stored_hea
   if (head->stats.len > 0) {
     bpe_builder_stats(b, (const char *)head->stats.data, head->stats.len);
   }
-  if (read_rows(&r, schema, b) != SQLITE_OK) {
+  for (int i = 0; i < 2 && f->rc == SQLITE_OK; i++) read_table(&r, schema, &big_tables[i], b);
+  if (f->rc != SQLITE_OK) {
     bpe_builder_free(b);
     return f->rc;
   }
@@ -204,7 +251,8 @@ int stored_read(conn *c, const char *schema, sqlite3_int64 id, failure *f, bpe_m
   stored_head head;
   *out = NULL;
   open_rows(&r, schema, "SELECT pattern, options, stats FROM \"%w\".bpe_model WHERE id = ?1");
-  if (f->rc == SQLITE_OK && !next_row(&r)) fail(f, "bpe_model, id %lld: no such row", id);
+  if (f->rc == SQLITE_OK && next_row(&r) == SQLITE_DONE)
+    fail(f, "bpe_model, id %lld: no such row", id);
   if (f->rc == SQLITE_OK && head_text(&r, 0, "pattern", false, &head.pattern) == SQLITE_OK &&
       head_text(&r, 1, "options", false, &head.options) == SQLITE_OK &&
       head_text(&r, 2, "stats", true, &head.stats) == SQLITE_OK &&
