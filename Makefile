@@ -358,6 +358,7 @@ ubsan: ## the tests under UndefinedBehaviorSanitizer
 	@$(MAKE) --no-print-directory B=build/ubsan CFLAGS="-O1 -g" \
 	  SANITIZE="-fsanitize=undefined -fno-sanitize-recover=all" $(SANITIZED) build/ubsan/bin/prop
 	@tests/run.sh build/ubsan/tally build/ubsan/bin/prop --cases 20000 --core
+	@tests/run.sh build/ubsan/tally tests/soak/selftest.sh build/ubsan/bin ubsan
 	@tests/run.sh --sum build/ubsan/tally
 
 TSAN_TESTS := unit_count unit_train unit_train_run prop_train soak-static load-static

@@ -9,7 +9,8 @@
 ** files, mappings) must be at the end what it was after the first tenth. Then the ways in which one
 ** connection can meet the extension twice.
 ** --sabotage 1: a cycle leaks memory of SQLite's; 2: a file; 3: heap; 4: a mapping; 5: more
-** ids are decoded than there are, which only AddressSanitizer sees.
+** ids are decoded than there are, which only AddressSanitizer sees; 6: ids are where none may be,
+** which only UndefinedBehaviorSanitizer sees (load-static).
 ** Last line: N passed, N failed.
 */
 #if !defined(_GNU_SOURCE)
@@ -30,6 +31,7 @@
 #include "../test.h"
 
 #ifdef SLT_STATIC
+#include "../../src/bpe.h"
 extern int sqlite3_bpe_init(sqlite3 *, char **, const struct sqlite3_api_routines *);
 #endif
 
@@ -159,11 +161,39 @@ static void decode_past(sqlite3 *db) {
   free(ids);
 }
 
+#ifdef SLT_STATIC
+static void *resize(void *ctx, void *p, size_t n) {
+  (void)ctx;
+  if (n > 0) return realloc(p, n);
+  free(p);
+  return NULL;
+}
+
+/* The ids begin at an odd address. */
+static void decode_askew(void) {
+  const bpe_alloc alloc = {.resize = resize};
+  char room[2 * sizeof(uint32_t)] = {0};
+  const uintptr_t odd = (uintptr_t)room | 1;
+  bpe_model *m = NULL;
+  bpe_buffer b;
+  bpe_buffer_init(&b, &alloc, 0);
+  if (bpe_builtin_load(&alloc, 0, NULL, &m) == BPE_OK &&
+      bpe_decode(m, (const uint32_t *)odd, 1, BPE_SPECIALS_TEXT, false, NULL, NULL, NULL, &b) != BPE_OK) {
+    atomic_fetch_add(&faults, 1);
+  }
+  bpe_buffer_clear(&b);
+  bpe_model_free(m);
+}
+#endif
+
 static void cycle(unsigned long i, const char *path) {
   const bool in_memory = i % 2 == 0;
   sqlite3 *db = open_one(in_memory, path);
   use(db, in_memory);
   if (sabotage == 5) decode_past(db);
+#ifdef SLT_STATIC
+  if (sabotage == 6 && i == 0) decode_askew();
+#endif
   close_well(db);
   atomic_fetch_add(&n_cycles, 1);
   if (sabotage == 1) (void)sqlite3_malloc(64);

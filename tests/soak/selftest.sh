@@ -1,7 +1,7 @@
 #!/bin/sh
-# selftest.sh BIN [tsan|asan] - proves that soak and load can fail: each sabotage is reported, as
-# what it is. tsan, asan: that a build with ThreadSanitizer or AddressSanitizer sees what that is
-# for, the latter in the extension's own objects.
+# selftest.sh BIN [tsan|asan|ubsan] - proves that soak and load can fail: each sabotage is reported,
+# as what it is. tsan, asan, ubsan: that a build with ThreadSanitizer, AddressSanitizer or
+# UndefinedBehaviorSanitizer sees what that is for, the latter two in the objects that are tested.
 #
 #     $ tests/soak/selftest.sh build/bin
 #     10 passed, 0 failed
@@ -35,6 +35,11 @@ if [ "${2-}" = asan ]; then
   expect 'SUMMARY: AddressSanitizer: heap-buffer-overflow ext/' \
     "$bin/load-static" --cycles 50 --sabotage 5
   expect 'LeakSanitizer: detected memory leaks' "$bin/load-static" --cycles 50 --sabotage 1
+  echo "$passed passed, $failed failed"
+  exit "$failed"
+fi
+if [ "${2-}" = ubsan ]; then
+  expect 'runtime error: load of misaligned address' "$bin/load-static" --cycles 50 --sabotage 6
   echo "$passed passed, $failed failed"
   exit "$failed"
 fi
