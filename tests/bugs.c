@@ -254,32 +254,90 @@ static void check_file_names(run *r) {
 #endif
 
 /* Q19: open, use everything, leave a cursor half way, fail, close; nothing is left behind. */
-static void check_connections(run *r) {
-  static const char *const uses[] = {
+static const char *const uses[] = {
     "SELECT bpe_count('a b', 'gpt2'), bpe_encode('a b', 'gpt2'), bpe_encode_blob('a b', 'gpt2')",
     "SELECT bpe_decode('[64]', 'gpt2'), bpe_decode_blob('[64]', 'gpt2'), bpe_token(64, 'gpt2')",
     "SELECT bpe_token_id('a', 'gpt2'), bpe_resolve('gpt-4'), bpe_version(), bpe_debug()",
+    "SELECT bpe_fits('a b', 1, 'gpt2'), bpe_truncate('a b', 1, 'gpt2')",
+    "SELECT bpe_ids_length(x'0000000001000000'), bpe_ids_slice(x'0000000001000000', 1, 1)",
+    "SELECT bpe_ansi('a b', 'gpt2'), bpe_html('a b', 'gpt2')",
+    "SELECT length(bpe_export('mine', 'huggingface')), length(bpe_export('mine', 'model'))",
+    "SELECT bpe_token_stats(column1, 'mine') FROM (VALUES ('a b'), ('b')) GROUP BY column1",
+    "SELECT bpe_train(column1, 257) FROM (VALUES ('abab'), ('cdcd')) GROUP BY column1",
     "SELECT * FROM bpe_tokens('a b c d', 'gpt2')",
     "SELECT * FROM bpe_pieces('a b c d', 'gpt2')",
+    "SELECT * FROM bpe_chunks('a b c d', 1, 'gpt2')",
+    "SELECT * FROM bpe_trace('hello', 'gpt2')",
+    "SELECT * FROM bpe_stream('VALUES (''a b c d''), (''e'')', 'gpt2')",
+    "SELECT * FROM bpe_ids(x'0000000001000000')",
     "SELECT * FROM bpe_vocab('gpt2')",
     "SELECT * FROM bpe_merges('gpt2')",
     "SELECT * FROM bpe_tokenizers",
+    "SELECT bpe_count('abab', 'mine') FROM bpe_vocab('mine')",
+    "UPDATE bpe_tokenizers SET name = 'ours' WHERE name = 'mine'",
+};
+
+static const char *const refusals[] = {
     "SELECT bpe_count('a', 'no such tokenizer')",
     "SELECT bpe_decode('[999999]', 'gpt2')",
     "SELECT bpe_encode('<|endoftext|>', 'gpt2', '{\"special\":\"error\"}')",
+    "SELECT bpe_export('gpt2', 'no such format')",
+    "SELECT bpe_train('abab', 257, '{\"tie\":\"none\"}')",
     "SELECT * FROM bpe_tokens('a', 'no such tokenizer')",
-  };
+    "SELECT * FROM bpe_stream('SELECT nothing')",
+    "SELECT bpe_private(1)",
+    "INSERT INTO bpe_tokenizers(name, source) VALUES('bad', 'no source')",
+};
+
+enum { N_USES = sizeof uses / sizeof *uses, N_REFUSALS = sizeof refusals / sizeof *refusals };
+
+static bool has_word(const char *text, const char *word) {
+  const size_t len = strlen(word);
+  for (const char *p = text; (p = strstr(p, word)) != NULL; p += len)
+    if (p[len] != '_' && (p[len] < 'a' || p[len] > 'z')) return true;
+  return false;
+}
+
+/* No function and no table of the extension is missing above. */
+static void check_uses(run *r, sqlite3 *db) {
+  static const char list[] = "SELECT name FROM pragma_function_list WHERE substr(name, 1, 4) = 'bpe_'"
+                             " UNION SELECT name FROM pragma_module_list WHERE substr(name, 1, 4) = 'bpe_'";
+  sqlite3_stmt *s = NULL;
+  int n = 0;
+  sqlite3_prepare_v2(db, list, -1, &s, NULL);
+  while (s && sqlite3_step(s) == SQLITE_ROW) {
+    const char *name = (const char *)sqlite3_column_text(s, 0);
+    bool used = false;
+    for (int i = 0; i < N_USES && !used; i++) used = has_word(uses[i], name);
+    for (int i = 0; i < N_REFUSALS && !used; i++) used = has_word(refusals[i], name);
+    loaded_check(&r->t, used, "Q19: %s is not used", name);
+    n++;
+  }
+  loaded_check(&r->t, n > 0, "Q19: functions cannot be listed: %s", sqlite3_errmsg(db));
+  sqlite3_finalize(s);
+}
+
+/* One row at most: the cursor stays half way. */
+static void use(run *r, sqlite3 *db, const char *sql, bool works) {
+  sqlite3_stmt *s = NULL;
+  int rc = sqlite3_prepare_v2(db, sql, -1, &s, NULL);
+  if (rc == SQLITE_OK) rc = sqlite3_step(s);
+  loaded_check(&r->t, works ? rc == SQLITE_ROW || rc == SQLITE_DONE : rc == SQLITE_ERROR,
+               "Q19: %s: %d %s", sql, rc, sqlite3_errmsg(db));
+  sqlite3_finalize(s);
+}
+
+static void check_connections(run *r) {
+  static const char store[] =
+      "INSERT INTO bpe_tokenizers(name, source) SELECT 'mine', bpe_train('abab', 257)";
   sqlite3_int64 used = 0;
   for (int i = 0; i < (r->slow ? 3 : 50); i++) {
     loaded c;
     if (!loaded_check(&r->t, loaded_begin(&c, r->extension), "Q19: connection %d", i)) return;
-    for (size_t k = 0; k < sizeof uses / sizeof *uses; k++) {
-      sqlite3_stmt *s = NULL;
-      const int rc = sqlite3_prepare_v2(c.db, uses[k], -1, &s, NULL);
-      if (rc == SQLITE_OK) sqlite3_step(s); /* one row at most: the cursor stays half way */
-      sqlite3_finalize(s);
-      loaded_check(&r->t, rc == SQLITE_OK, "Q19: %s: %s", uses[k], sqlite3_errmsg(c.db));
-    }
+    if (i == 0) check_uses(r, c.db);
+    use(r, c.db, store, true);
+    for (int k = 0; k < N_USES; k++) use(r, c.db, uses[k], true);
+    for (int k = 0; k < N_REFUSALS; k++) use(r, c.db, refusals[k], false);
     loaded_check(&r->t, sqlite3_close(c.db) == SQLITE_OK, "Q19: close of connection %d", i);
     if (i == 0) used = sqlite3_memory_used(); /* after what is allocated once for all */
   }
