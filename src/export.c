@@ -109,6 +109,12 @@ static bpe_status differs(const bpe_model *m, const bpe_model *back, const char 
   }
   const bpe_status st = pace_add(&p, 1, e);
   if (st != BPE_OK) return st;
+  if (back->v.n_merges > v->n_merges) {
+    const vocab_merge *x = &back->v.merges[v->n_merges];
+    return set_error(e, BPE_BADMODEL, x->rank,
+                     "%s cannot carry this tokenizer: it is read with merge %lu (%lu, %lu)", format,
+                     (unsigned long)x->rank, (unsigned long)x->left, (unsigned long)x->right);
+  }
   if (m->pattern->is_regex && !back->pattern->is_regex)
     return set_error(e, BPE_BADMODEL, 0, "%s cannot carry this regex: it is read as pattern %s",
                      format, back->pattern->text);
