@@ -220,7 +220,8 @@ static const char *const values[] = {
     "NULL", "-1", "0", "1", "2", "98", "256", "257", "258", "259", "2147483647", "2147483648",
     "4294967294", "4294967295", "4294967296", "9223372036854775807", "-9223372036854775808", "0.5",
     "1e300", "'x'", "''", "'97'", "'special'", "'added'", "'gpt2'", "'{\"format\":1}'",
-    "'2'", "1.0", "'{\"format\":2}'", "'{\"format\":1,\"whole\":true}'", "'{\"format\":1,\"regex\":true}'", "x''",
+    "'2'", "1.0",
+    "'{\"format\":2}'", "'{\"format\":1,\"whole\":true}'", "'{\"format\":1,\"regex\":true}'", "x''",
     "x'61'", "x'62'", "x'ff'", "zeroblob(32)", "zeroblob(1000000)", "char(0) || 'm'", "'gpt-4'",
     "(SELECT digest FROM bpe_model WHERE name = 'other')", "'m.m'", "'main.m'",
 };
