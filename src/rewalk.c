@@ -220,27 +220,30 @@ static bpe_status next_of_walk(rewalk *r, bpe_piece *p, bpe_error *e) {
   return st;
 }
 
+/* The next piece before `special`. */
+static bpe_status next_of_stretch(rewalk *r, bpe_piece *p, bpe_error *e) {
+  if (!r->plain) return stretch_next(&r->left, p, e);
+  const size_t start = r->split.at;
+  if (start == r->split.end) return BPE_DONE;
+  const bool known = find_end(r);
+  bpe_status st = split_next(&r->split, e);
+  if (st == BPE_OK && !known) st = note_end(r, start, r->split.at, e);
+  return st == BPE_OK ? piece_of(r, start, r->split.at, p, e) : st;
+}
+
+static bpe_status next_special(rewalk *r, bpe_piece *p, bpe_error *e) {
+  const size_t start = r->special.start, stop = start + r->special.len;
+  static const uint32_t none = 0;
+  if (start == r->stop) return BPE_DONE;
+  /* Which token it is, no window asks. */
+  *p = (bpe_piece){.start = start, .stop = stop, .ids = &none, .n_ids = 1, .special = true};
+  return begin_stretch(r, stop, e);
+}
+
 bpe_status rewalk_next(rewalk *r, bpe_piece *p, bpe_error *e) {
   if (r->walk != NULL) return next_of_walk(r, p, e);
-  bpe_status st = BPE_DONE;
-  if (!r->plain) st = stretch_next(&r->left, p, e);
-  if (st != BPE_DONE) {
-    /* there is a piece, or an error */
-  } else if (r->split.at < r->split.end) {
-    const size_t start = r->split.at;
-    const bool known = find_end(r);
-    st = split_next(&r->split, e);
-    if (st == BPE_OK && !known) st = note_end(r, start, r->split.at, e);
-    if (st == BPE_OK) st = piece_of(r, start, r->split.at, p, e);
-  } else if (r->special.start < r->stop) {
-    const size_t start = r->special.start, stop = start + r->special.len;
-    static const uint32_t none = 0;
-    /* Which token it is, no window asks. */
-    *p = (bpe_piece){.start = start, .stop = stop, .ids = &none, .n_ids = 1, .special = true};
-    st = begin_stretch(r, stop, e);
-  } else {
-    return BPE_DONE;
-  }
+  bpe_status st = next_of_stretch(r, p, e);
+  if (st == BPE_DONE) st = next_special(r, p, e);
   if (st == BPE_OK && r->options.stop != NULL) {
     r->asked += p->stop - p->start;
     if (r->asked >= STOP_INTERVAL) {

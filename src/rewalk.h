@@ -12,7 +12,8 @@
 ** Long pieces are kept with their tokens. Every list of tokens that stand side by side in the
 ** encoding of a piece is the encoding of its bytes (merge.c says why), so a piece that is part of
 ** a kept one, from token to token, is not merged again. Nor is a scanner sent through a long piece
-** again, from where its end is the one that was found.
+** again, from where its end is the one that was found. What is left of a text that is changed before
+** it is split is the business of stretch.h.
 **
 ** What it refuses: BOS and EOS, and forbidden special tokens; both belong to whole texts.
 */
