@@ -9,7 +9,7 @@ static const char *const parts[] = {
   " ", " ", "a", "b", "e", "x", "ab", "a b", "\u00e9", "e\u0301", "\u0301", "\u0323", "\u0301\u0323",
   "\u1e69", "s\u0307\u0323", "\u1100\u1161", "\u1100\u1161\u11a8", "\uac00", "\u11a8", "\uac00\u11a8",
   "\ufb01", "\u212b", "\u0344", "\u2581", "\u3000", "\u00a0", "\n", "\n\n", "1", "23", "'s", "X",
-  "\u4e2d", "\u304b\u3099", "\xff", "\xe2\x96", "\x80", ".", "!?", "<m>", "<n>", "<", "ing", "\U0001f469"};
+  "\u4e2d", "\u304b\u3099", "\xff", "\xe2\x96", "\x80", ".", "!?", "<m>", "<n>", "<", "ing", " ing ", "<a long name>", "<a long name", "\U0001f469"};
 
 enum { PARTS = sizeof parts / sizeof *parts, CHARS = 6, MERGES = 48 };
 
@@ -48,8 +48,8 @@ static void make_settings(char *json, size_t size, bool chars, prop_rng *rng) {
     "{\"replace\":[\"a\",\"\u0301\"]}", "{\"replace\":[\"ab\",\"b\"]}", "{\"replace\":[\"  \",\" \"]}"};
   static const char *const flags[] = {
     ",\"lstrip\":[900]", ",\"rstrip\":[900]", ",\"lstrip\":[900,901],\"rstrip\":[901]", ",\"word\":[901]",
-    ",\"late\":[901]", ",\"rstrip\":[900],\"late\":[900]", ",\"lstrip\":[901],\"late\":[901]",
-    ",\"word\":[901],\"late\":[901]"};
+    ",\"late\":[901,903]", ",\"rstrip\":[900],\"late\":[900]", ",\"lstrip\":[903],\"late\":[903]",
+    ",\"word\":[901],\"late\":[901,903]"};
   snprintf(json, size, "{\"format\":1");
   if (prop_one_in(rng, 4)) snprintf(json + strlen(json), size - strlen(json), ",\"whole\":true");
   if (!prop_one_in(rng, 6)) {
@@ -145,6 +145,7 @@ bool altered_make(altered_subject *s, const bpe_alloc *a, prop_rng *rng) {
   bpe_builder_token(b, 900, BPE_ADDED, "<m>", 3);
   bpe_builder_token(b, 901, BPE_ADDED, "ing", 3);
   bpe_builder_token(b, 902, BPE_SPECIAL, "<n>", 3);
+  bpe_builder_token(b, 903, BPE_ADDED, "<a long name>", 13);
   bpe_builder_settings(b, pattern, strlen(pattern), json, strlen(json));
   if (bpe_builder_finish(b, &e, &s->model) == BPE_OK &&
       bpe_coder_new(s->model, 0, &e, &s->coder) == BPE_OK &&
