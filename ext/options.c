@@ -32,9 +32,12 @@ static bpe_name name_of(const json_value *v) {
 }
 
 static int take_names(const json_value *array, const char *key, name_list *out, failure *f) {
+  enum { NAME_WORK = 64 }; /* units */
+  work w = {.f = f};
   out->names = sqlite3_malloc64((sqlite3_uint64)array->n * sizeof *out->names + 1);
   if (!out->names) return fail_code(f, SQLITE_NOMEM);
   for (const json_value *v = array->first; v; v = v->next) {
+    if (work_stopped(&w, NAME_WORK)) return f->rc;
     if (v->kind != JSON_STRING || v->text.len == 0) {
       return fail(f, "option %s: item %llu of the array is no name", key,
                   (unsigned long long)out->n);

@@ -65,6 +65,15 @@ static size_t make_specials(char *to, size_t len) {
   return len;
 }
 
+/* Options: a list of strings, no two of them the same, that must not be there. */
+static size_t make_names(char *to, size_t len) {
+  enum { ROOM = 64 };
+  size_t at = (size_t)snprintf(to, len, "{\"special\":{\"error\":[");
+  for (unsigned i = 0; at + ROOM < len; i++)
+    at += (size_t)snprintf(to + at, len - at, "%s\"<%u>\"", i == 0 ? "" : ",", i);
+  return at + (size_t)snprintf(to + at, len - at, "]}}");
+}
+
 static size_t make_ids(char *to, size_t len) {
   memset(to, '1', len);
   for (size_t i = 4; i < len; i += 4) to[i] = ',';
@@ -179,6 +188,8 @@ const subject subjects[] = {
      MB / 4, 400 * MB, true, false},
     {"count forbidden", "SELECT bpe_count(?1, 'gpt2', '{\"special\":{\"error\":[\"<|x\"]}}')", NULL,
      NULL, "SELECT bpe_count('a', 'gpt2')", make_specials, MB / 4, 400 * MB, true, false},
+    {"count with names", "SELECT bpe_count('a', 'gpt2', ?1)", NULL, NULL,
+     "SELECT bpe_count('a', 'gpt2')", make_names, MB / 4, 50 * MB, false, false},
     {"encode words", "SELECT bpe_encode(?1)", NULL, NULL, "SELECT bpe_encode('hello world')",
      make_words, MB / 4, 40 * MB, true, false},
     {"encode one run", "SELECT bpe_encode(?1, 'gpt2')", NULL, NULL, "SELECT bpe_encode('aaa', 'gpt2')",
