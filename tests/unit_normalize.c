@@ -264,6 +264,69 @@ static void test_stop_and_memory(void) {
   normalizer_free(n);
 }
 
+static void add_random_step(normalizer *n, char *name) {
+  static const char *const forms[] = {"nfc", "nfd", "nfkc", "nfkd"};
+  static const char *const replaced[][2] = {{" ", "\u2581"}, {"x", ""},        {"a", "\u0301"}, {"e", "aa"},
+                                            {"e", "e\u0301"}, {"\u0301", "x"}, {"  ", " "},     {"ax", "e"},
+                                            {"\uac00", "\u1161"}, {"x", "\uac00"}};
+  const uint32_t k = unit_below(14);
+  strcat(name, k < 4 ? forms[k] : replaced[k - 4][0]);
+  strcat(name, " ");
+  if (k < 4) CHECK(normalizer_add_form(n, forms[k], strlen(forms[k]), NULL) == BPE_OK);
+  else
+    CHECK(normalizer_add_replace(n, replaced[k - 4][0], strlen(replaced[k - 4][0]), replaced[k - 4][1],
+                                 strlen(replaced[k - 4][1]), NULL) == BPE_OK);
+}
+
+/* Where a text may be cut its parts are normalized to the parts of what the whole becomes, and the
+** places behind the cut come from where they come from in the second part. */
+static void check_cut(normalizer *n, const char *name, const uint8_t *s, size_t len, size_t cut) {
+  static normal_text left, right;
+  left.alloc = right.alloc = unit_alloc;
+  CHECK(normal_apply(&scratch, n, s, len, NULL) == BPE_OK && normal_apply(&left, n, s, cut, NULL) == BPE_OK &&
+        normal_apply(&right, n, s + cut, len - cut, NULL) == BPE_OK);
+  bool same = scratch.len == left.len + right.len &&
+              memcmp(scratch.text, left.text, left.len) == 0 &&
+              memcmp(scratch.text + left.len, right.text, right.len) == 0 &&
+              normal_place(&scratch, cut) == left.len && normal_place(&left, cut) == left.len;
+  for (size_t i = 0; i < right.len && same; i++)
+    same = normal_source(&scratch, left.len + i) == cut + normal_source(&right, i);
+  if (!CHECK(same)) {
+    printf("  steps %s, cut at %zu of %zu:", name, cut, len);
+    for (size_t i = 0; i < len; i++) printf(" %02x", s[i]);
+    printf("\n");
+  }
+  normal_clear(&left);
+  normal_clear(&right);
+}
+
+static void test_cuts(void) {
+  static const char *const parts[] = {" ", "a", "x", "e", "\u0301", "\uac00", "\u11a8", "\u1161", "\u1100", "\xff"};
+  uint8_t text[600];
+  int found = 0;
+  for (int round = 0; round < 20000; round++) {
+    char name[64] = "";
+    normalizer *n = form(NULL);
+    for (uint32_t k = unit_below(4); k > 0; k--) add_random_step(n, name);
+    size_t len = 0;
+    for (uint32_t k = unit_below(12); k > 0; k--) {
+      const char *part = parts[unit_below(10)];
+      if (unit_below(2) == 0) len += random_text(text + len, 1);
+      memcpy(text + len, part, strlen(part));
+      len += strlen(part);
+    }
+    if (len > 1) {
+      const size_t at = 1 + unit_below((uint32_t)len - 1), behind = unit_below((uint32_t)at);
+      const size_t cut = normalizer_cut(normalizer_steps(n) > 0 ? n : NULL, text, len, behind, at);
+      CHECK(cut == 0 || (cut > behind && cut <= at));
+      if (cut != 0) check_cut(n, name, text, len, cut);
+      found += cut != 0;
+    }
+    normalizer_free(n);
+  }
+  CHECK(found > 5000);
+}
+
 /* "15.0.0": numbers and dots. */
 static void check_version(void) {
   const char *version = bpe_normalizer_unicode_version();
@@ -300,6 +363,7 @@ int main(void) {
   test_long_replace();
   test_many_marks();
   test_long_segments();
+  test_cuts();
   test_stop_and_memory();
   normal_clear(&scratch);
   return unit_summary();
