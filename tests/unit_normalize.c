@@ -300,14 +300,41 @@ static void check_cut(normalizer *n, const char *name, const uint8_t *s, size_t 
   normal_clear(&right);
 }
 
+/* What stands behind a place as it is may still become, step by step, what joins what is before. */
+static void test_no_cuts(void) {
+  static const struct {
+    const char *first, *from, *to, *second, *from2, *to2, *third, *text;
+  } rows[] = {{"nfc", "\uac00", "\u1161", "nfc", NULL, NULL, NULL, "\u1100\u1100\u1161"},
+              {"nfd", "e", "\u0301", "nfc", NULL, NULL, NULL, "a\u00e9"},
+              {NULL, "x", "\u0301", "nfc", "\u00e1", "\u0323", "nfd", "eax"},
+              {NULL, "x", "\u0301", "nfc", NULL, NULL, NULL, "ax"},
+              {NULL, "  ", "x", NULL, NULL, NULL, NULL, "   "}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    normalizer *n = form(rows[i].first);
+    const uint8_t *s = (const uint8_t *)rows[i].text;
+    CHECK(normalizer_add_replace(n, rows[i].from, strlen(rows[i].from), rows[i].to, strlen(rows[i].to), NULL) ==
+          BPE_OK);
+    if (rows[i].second != NULL)
+      CHECK(normalizer_add_form(n, rows[i].second, strlen(rows[i].second), NULL) == BPE_OK);
+    if (rows[i].from2 != NULL)
+      CHECK(normalizer_add_replace(n, rows[i].from2, strlen(rows[i].from2), rows[i].to2, strlen(rows[i].to2),
+                                   NULL) == BPE_OK);
+    if (rows[i].third != NULL)
+      CHECK(normalizer_add_form(n, rows[i].third, strlen(rows[i].third), NULL) == BPE_OK);
+    const size_t first = utf8proc_utf8class[s[0]] > 0 ? (size_t)utf8proc_utf8class[s[0]] : 1;
+    if (!CHECK(normalizer_cut(n, s, strlen(rows[i].text), 0, first) == 0)) printf("  row %zu\n", i);
+    normalizer_free(n);
+  }
+}
+
 static void test_cuts(void) {
   static const char *const parts[] = {" ", "a", "x", "e", "\u0301", "\uac00", "\u11a8", "\u1161", "\u1100", "\xff"};
   uint8_t text[600];
   int found = 0;
   for (int round = 0; round < 20000; round++) {
-    char name[64] = "";
+    char name[100] = "";
     normalizer *n = form(NULL);
-    for (uint32_t k = unit_below(4); k > 0; k--) add_random_step(n, name);
+    for (uint32_t k = unit_below(5); k > 0; k--) add_random_step(n, name);
     size_t len = 0;
     for (uint32_t k = unit_below(12); k > 0; k--) {
       const char *part = parts[unit_below(10)];
@@ -363,6 +390,7 @@ int main(void) {
   test_long_replace();
   test_many_marks();
   test_long_segments();
+  test_no_cuts();
   test_cuts();
   test_stop_and_memory();
   normal_clear(&scratch);
