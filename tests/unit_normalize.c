@@ -307,6 +307,7 @@ static void test_no_cuts(void) {
   } rows[] = {{"nfc", "\uac00", "\u1161", "nfc", NULL, NULL, NULL, "\u1100\u1100\u1161"},
               {"nfd", "e", "\u0301", "nfc", NULL, NULL, NULL, "a\u00e9"},
               {NULL, "x", "\u0301", "nfc", "\u00e1", "\u0323", "nfd", "eax"},
+              {"nfd", "e", "\u0301", "nfc", "\u00e1", "\u0323", "nfd", "xa\u00e9"},
               {NULL, "x", "\u0301", "nfc", NULL, NULL, NULL, "ax"},
               {NULL, "  ", "x", NULL, NULL, NULL, NULL, "   "}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
