@@ -451,6 +451,54 @@ static void check_other_ends(void) {
   }
 }
 
+/* Of texts that are changed first, with runs that no part may end in, that are one piece, or that
+** become much longer. */
+static void check_altered_ends(void) {
+  enum { LEN = 9000 };
+  static const char *const units[] = {"a", "\u0301", "\xff", "x", "ab \u00e9", "<m>", "the cat "};
+  static const char *const settings[] = {
+      "{\"format\":1,\"normalizer\":[\"nfc\"]}",
+      "{\"format\":1,\"normalizer\":[{\"prepend\":\" \"},\"nfkd\"]}",
+      "{\"format\":1,\"normalizer\":[{\"replace\":[\"ab\",\"c\"]}]}",
+      "{\"format\":1,\"normalizer\":[{\"replace\":[\"x\",\"" /* 80 bytes */
+      "0123456789012345678901234567890123456789012345678901234567890123456789abcdefghij\"]}]}",
+      "{\"format\":1,\"late\":[270]}"};
+  static char text[LEN + 64];
+  for (size_t k = 0; k < 10; k++) {
+    bpe_builder *b = unit_builder("none");
+    bpe_builder_grow(b, 't', 'h', 256);
+    bpe_builder_grow(b, 'a', 'a', 257);
+    bpe_builder_grow(b, 0xcc, 0x81, 258);
+    bpe_builder_token(b, 270, BPE_ADDED, "<m>", 3);
+    const char *pattern = k % 2 == 0 ? "qwen2" : "none";
+    bpe_builder_settings(b, pattern, strlen(pattern), settings[k / 2], strlen(settings[k / 2]));
+    bpe_model *m = unit_finish(b);
+    bpe_coder *c = coder_of(m);
+    for (size_t u = 0; u < 7; u++) {
+      const size_t unit = strlen(units[u]);
+      size_t len = 0;
+      memcpy(text, "the ", 4);
+      for (len = 4; len < LEN; len += unit) memcpy(text + len, units[u], unit);
+      memcpy(text + len, " the cat", 8);
+      const bpe_window_options how = {.most = 600, .overlap = 50};
+      bpe_windows *w;
+      bpe_window x;
+      size_t at = 0;
+      uint64_t n;
+      bpe_status st = bpe_windows_new(c, text, len + 8, NULL, &how, NULL, &w);
+      while (st == BPE_OK && (st = bpe_windows_next(w, &x, NULL)) == BPE_OK) {
+        CHECK(bpe_count(c, text + x.start, x.stop - x.start, NULL, NULL, &n) == BPE_OK);
+        if (!CHECK(n == x.tokens && n <= 600 && x.start <= at)) printf("  settings %zu, text %zu\n", k, u);
+        at = x.stop;
+      }
+      CHECK(at == len + 8 || (k / 2 == 3 && u == 3 && st == BPE_BADTEXT)); /* 80 times as long */
+      bpe_windows_free(w);
+    }
+    bpe_coder_free(c);
+    bpe_model_free(m);
+  }
+}
+
 /* The same of any runs side by side, for each pattern. */
 static void check_runs(void) {
   static const char *const patterns[] = {"gpt2",   "cl100k",    "o200k",      "llama3", "qwen2",
@@ -537,6 +585,7 @@ int main(void) {
   check_long();
   check_long_scans();
   check_altered_rests();
+  check_altered_ends();
   check_far_sentences();
   check_other_ends();
   check_runs();
