@@ -455,13 +455,13 @@ static void check_other_ends(void) {
 ** become much longer. */
 static void check_altered_ends(void) {
   enum { LEN = 9000 };
+#define LONGER "0123456789012345678901234567890123456789012345678901234567890123456789abcdefghij"
   static const char *const units[] = {"a", "\u0301", "\xff", "x", "ab \u00e9", "<m>", "the cat "};
   static const char *const settings[] = {
       "{\"format\":1,\"normalizer\":[\"nfc\"]}",
       "{\"format\":1,\"normalizer\":[{\"prepend\":\" \"},\"nfkd\"]}",
       "{\"format\":1,\"normalizer\":[{\"replace\":[\"ab\",\"c\"]}]}",
-      "{\"format\":1,\"normalizer\":[{\"replace\":[\"x\",\"" /* 80 bytes */
-      "0123456789012345678901234567890123456789012345678901234567890123456789abcdefghij\"]}]}",
+      "{\"format\":1,\"normalizer\":[{\"replace\":[\"x\",\"" LONGER "\"]}]}",
       "{\"format\":1,\"late\":[270]}"};
   static char text[LEN + 64];
   for (size_t k = 0; k < 10; k++) {
