@@ -147,6 +147,13 @@ static bool check_altered(window_case *t, const prop_world *w, prop_rng *rng, ui
       break;
     }
   }
+  if (failed == NULL && prop_one_in(rng, 100)) {
+    t->options.allowed = NULL;
+    for (t->len = 0; t->len < WINDOW_LONG_TEXT - WINDOW_TEXT;)
+      t->len += altered_text(t->text + t->len, WINDOW_TEXT, rng);
+    failed = window_check_long(t, rng);
+    if (failed != NULL) print_failure(t, s.name, number);
+  }
   altered_clear(&s);
   return failed == NULL;
 }

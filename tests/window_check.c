@@ -7,7 +7,7 @@
 #include <string.h>
 
 typedef struct tokens {
-  size_t ends[20 * WINDOW_TEXT]; /* of the text, without BOS and EOS; normalizing makes more of it */
+  size_t ends[20 * WINDOW_LONG_TEXT]; /* of the text, without BOS and EOS; normalizing makes more of it */
   size_t n;
 } tokens;
 
@@ -53,7 +53,7 @@ static bool is_boundary(const window_case *t, size_t at) {
 
 /* The end of the longest window of text[from .. len). */
 static size_t longest_right(const window_case *t, size_t from, uint64_t most, size_t least) {
-  tokens k;
+  static tokens k;
   encode(t, from, t->len, &k);
   if (k.n + t->wraps <= most && t->len > least) return t->len;
   for (uint64_t i = most - t->wraps < k.n ? most - t->wraps : k.n; i > 0; i--) {
@@ -67,7 +67,7 @@ static size_t longest_right(const window_case *t, size_t from, uint64_t most, si
 /* The start of the longest suffix of text[from .. to) but for the whole, unless that is allowed. */
 static size_t longest_left(const window_case *t, size_t from, size_t to, uint64_t most,
                            bool whole) {
-  tokens k;
+  static tokens k;
   encode(t, from, to, &k);
   if (whole && k.n + t->wraps <= most) return from;
   for (uint64_t i = most - t->wraps < k.n ? most - t->wraps : k.n; i > 0; i--) {
@@ -203,6 +203,14 @@ const char *window_check(const window_case *t, prop_rng *rng) {
   if (prop_one_in(rng, 2) && how.most > 12) how.most = 1 + prop_below(rng, 12);
   if (prop_one_in(rng, 2)) how.overlap = prop_below(rng, (uint32_t)how.most);
   if (prop_one_in(rng, 3)) how.cut = (bpe_cut)prop_below(rng, 4);
+  check_windows(t, &how);
+  return failed;
+}
+
+const char *window_check_long(const window_case *t, prop_rng *rng) {
+  bpe_window_options how = {.most = 100 + prop_below(rng, prop_one_in(rng, 3) ? 6000 : 1000)};
+  if (prop_one_in(rng, 2)) how.overlap = prop_below(rng, (uint32_t)how.most / 2);
+  failed = NULL;
   check_windows(t, &how);
   return failed;
 }

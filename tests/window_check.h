@@ -16,17 +16,19 @@
 #include "../src/bpe.h"
 #include "prop_text.h"
 
-enum { WINDOW_TEXT = 400 };
+enum { WINDOW_TEXT = 400, WINDOW_LONG_TEXT = 16000 };
 
 typedef struct window_case {
   bpe_coder *coder;
   bpe_walk_options options;
   uint64_t wraps;
-  uint8_t text[WINDOW_TEXT];
+  uint8_t text[WINDOW_LONG_TEXT]; /* WINDOW_TEXT of them for window_check */
   size_t len;
 } window_case;
 
 /* The numbers choose the limits, and the pattern of scan_settled. Static state: one thread. */
 const char *window_check(const window_case *, prop_rng *);
+/* Windows alone, of a text that is longer than what is walked at a time. */
+const char *window_check_long(const window_case *, prop_rng *);
 
 #endif
