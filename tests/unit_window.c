@@ -456,15 +456,20 @@ static void check_other_ends(void) {
 static void check_altered_ends(void) {
   enum { LEN = 9000 };
 #define LONGER "0123456789012345678901234567890123456789012345678901234567890123456789abcdefghij"
-  static const char *const units[] = {"a", "\u0301", "\xff", "x", "ab \u00e9", "<m>", "the cat "};
+#define MARKS_4 "\u0301\u0323\u0301\u0323"
+#define MARKS_64 MARKS_4 MARKS_4 MARKS_4 MARKS_4 MARKS_4 MARKS_4 MARKS_4 MARKS_4
+#define MARKS MARKS_64 MARKS_64 MARKS_64 MARKS_64 MARKS_64 MARKS_64 MARKS_64 MARKS_64 MARKS_64 MARKS_64
+  static const char *const units[] = {"a",   "\u0301",   "\xff",   "x",           "ab \u00e9",
+                                      "<m>", "the cat ", "\u00e9", MARKS "the cat sat on the mat "};
+  enum { UNITS = sizeof units / sizeof *units };
   static const char *const settings[] = {
       "{\"format\":1,\"normalizer\":[\"nfc\"]}",
       "{\"format\":1,\"normalizer\":[{\"prepend\":\" \"},\"nfkd\"]}",
       "{\"format\":1,\"normalizer\":[{\"replace\":[\"ab\",\"c\"]}]}",
       "{\"format\":1,\"normalizer\":[{\"replace\":[\"x\",\"" LONGER "\"]}]}",
-      "{\"format\":1,\"late\":[270]}"};
-  static char text[LEN + 64];
-  for (size_t k = 0; k < 10; k++) {
+      "{\"format\":1,\"late\":[270]}", "{\"format\":1,\"normalizer\":[{\"prepend\":\"a\"}]}"};
+  static char text[LEN + 1000];
+  for (size_t k = 0; k < 12; k++) {
     bpe_builder *b = unit_builder("none");
     bpe_builder_grow(b, 't', 'h', 256);
     bpe_builder_grow(b, 'a', 'a', 257);
@@ -474,7 +479,7 @@ static void check_altered_ends(void) {
     bpe_builder_settings(b, pattern, strlen(pattern), settings[k / 2], strlen(settings[k / 2]));
     bpe_model *m = unit_finish(b);
     bpe_coder *c = coder_of(m);
-    for (size_t u = 0; u < 7; u++) {
+    for (size_t u = 0; u < UNITS; u++) {
       const size_t unit = strlen(units[u]);
       size_t len = 0;
       memcpy(text, "the ", 4);
