@@ -253,11 +253,12 @@ static void check_tampered(hostile *h, sqlite3 *db, const char *what) {
   sqlite3_free(got);
   sqlite3_free(sealed);
   got = hostile_value(h, db, "SELECT bpe_encode('abcab', 'other')");
-  /* A row may have gone over to it. */
+  /* A row may have gone over to it; where the column has its type, '2' is 2. */
+  const bool moved = strstr(what, "model_id = 2") || strstr(what, "model_id = '2'");
   if (got) loaded_check(&h->t, strcmp(got, "[97,98,99,97,98]") == 0, "%s: other: %s", what, got);
   else
-    loaded_check(&h->t, strstr(what, "model_id = 2") && strstr(sqlite3_errmsg(db), ": other: "),
-                 "%s: other: %s", what, sqlite3_errmsg(db));
+    loaded_check(&h->t, moved && strstr(sqlite3_errmsg(db), ": other: "), "%s: other: %s", what,
+                 sqlite3_errmsg(db));
   sqlite3_free(got);
 }
 
