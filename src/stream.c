@@ -179,7 +179,7 @@ static bpe_status next_certain(bpe_stream *s, bpe_piece *p, bpe_error *e) {
   const bpe_status st = bpe_walk_next(s->walk, p, &local);
   const size_t left = s->n - s->base;
   if (st == BPE_BADTEXT) { /* its offset is one of the attempt */
-    if (certainly_bad(s, local.offset)) {
+    if (certainly_bad(s, (size_t)local.offset)) {
       const uint64_t place = s->offset + s->base + local.offset;
       return set_error(e, st, place, "no token for the byte at %llu: 0x%02x",
                        (unsigned long long)place, s->bytes[s->base + local.offset]);
